@@ -1,0 +1,58 @@
+# Two commands do all the set-up: `make demo` and `make test`. Everything else is plain snakemake (see README.md).
+
+PYTHON ?= python3
+# A CPU build of torch from another index, for instance TORCH_INDEX=https://download.pytorch.org/whl/cpu
+TORCH_INDEX ?=
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+TEST_REVISION ?= v5.24.0
+
+.PHONY: help demo test lint env dev-env list rerun tables clean
+
+help:  ## this list
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+env: $(VENV)/installed  ## the project's own environment in .venv
+
+$(VENV)/installed: envs/workflow.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "error: Python 3.11 or newer is needed; name one with PYTHON=python3.12")'
+	@echo "Making .venv (about 2 GB with torch, some minutes on a slow line)"
+	$(PYTHON) -m venv $(VENV)
+	$(if $(TORCH_INDEX),$(PIP) --index-url $(TORCH_INDEX) torch==2.13.0)
+	$(PIP) -r envs/workflow.txt
+	$(PIP) --no-deps --editable .
+	touch $@
+
+dev-env: $(VENV)/installed-dev
+
+$(VENV)/installed-dev: $(VENV)/installed envs/dev.txt
+	$(PIP) -r envs/dev.txt
+	touch $@
+
+demo: env  ## measure every method on this CPU, draw the figures and the poster
+	$(BIN)/snakemake
+	@$(BIN)/servingbench show
+
+test: dev-env lint  ## the whole test suite
+	$(BIN)/snakemake --quiet all -- resources/revisions/$(TEST_REVISION)/environment.json
+	PYTHONPATH=resources/revisions/$(TEST_REVISION)/site-packages $(BIN)/python -m pytest
+
+lint: dev-env  ## ruff, mypy, snakefmt and snakemake --lint
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/snakefmt --check Snakefile rules
+	$(BIN)/snakemake --lint
+
+list: env  ## the suites, methods, workloads, models, GPUs and revisions
+	@$(BIN)/servingbench list
+
+rerun: env  ## measure one workload again: make rerun WORKLOAD=math
+	$(BIN)/snakemake --forcerun $$($(BIN)/servingbench outputs $(WORKLOAD)) -- figures/all
+
+tables: env  ## the poster's tables only
+	$(BIN)/snakemake -- $$($(BIN)/servingbench outputs --tables)
+
+clean:  ## remove what runs made; keeps .venv and resources/
+	rm -rf results figures logs poster/v*

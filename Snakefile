@@ -1,0 +1,35 @@
+"""serving-bench: what does a decoding method, a transformers revision or a serve configuration buy, and how sure can we be?
+
+    snakemake figures/all                     every figure of the configuration, and its manifest
+    snakemake                                 the figures and the poster
+    snakemake --configfile config/suites/NAME.yaml figures/all
+
+This file only wires: config/README.md explains the configuration, docs/ the rest.
+"""
+
+from snakemake.utils import min_version
+
+min_version("9.27")
+
+
+configfile: "config/config.yaml"
+
+
+include: "rules/common.smk"
+include: "rules/revisions.smk"
+include: "rules/models.smk"
+include: "rules/prompts.smk"
+include: "rules/generate.smk"
+include: "rules/summarize.smk"
+include: "rules/statistics.smk"
+
+
+rule all:
+    default_target: True
+    input:
+        expand(STATISTICS, revision="v5.24.0",gpu="cpu",seed=0,limit=3,model="smollm2-135m"),
+
+
+
+localrules:
+    all,

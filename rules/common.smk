@@ -1,0 +1,100 @@
+"""Shared by all rules: the checked configuration, the path patterns of the keys, and a few tiny input functions.
+
+Everything heavy lives in the package; this file must import in well under a second.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+# Entry points run as `python workflow_scripts/NAME.py` with this interpreter and this package, activated or not.
+os.environ.update(PATH=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]))
+sys.path.insert(0, str(Path(workflow.basedir) / "src"))
+
+from servingbench.config.experiment import load_experiment
+from servingbench.config.paths import FIGURE, LOSSLESS, POSTER, PROMPTS, RAW, RUN, STATISTICS, SUMMARY, TABLES, WORKLOAD_FOLDER
+from servingbench.config.sources import source_digest
+from servingbench.errors import UserError
+
+try:
+    EXPERIMENT = load_experiment(Path(workflow.basedir, "config"), config, map(Path, workflow.configfiles))
+except UserError as error:
+    raise WorkflowError(f"error: {error}") from None
+
+
+wildcard_constraints:
+    revision="[a-z0-9][a-z0-9.-]*",
+    gpu="[a-z0-9][a-z0-9.-]*",
+    seed="[0-9]+",
+    limit="[1-9][0-9]*",
+    model="[a-z0-9][a-z0-9.-]*",
+    workload="[a-z0-9][a-z0-9.-]*",
+    method="[a-z0-9_]+",
+    figure="[a-z0-9_]+",
+
+
+# A measuring job takes the whole machine, so that nothing else runs while a timer does.
+WHOLE_MACHINE = workflow.cores or 1
+
+
+def row_json(table, wildcard):
+    """An input function: the row of ``table`` that the wildcard names, as JSON."""
+    return lambda wildcards: EXPERIMENT.row_json(table, wildcards[wildcard])
+
+
+def generation_spec(wildcards):
+    """What a generation or audit run is asked to do, as JSON."""
+    return EXPERIMENT.generation_spec(**wildcards)
+
+
+def audit_spec(wildcards):
+    """What a run of the lossless gate is asked to do, as JSON."""
+    return EXPERIMENT.audit_spec(**wildcards)
+
+
+def comparison_settings(wildcards):
+    """How the statistics of one model are made, as JSON."""
+    return EXPERIMENT.comparison_settings(**wildcards)
+
+
+def draft_folder(wildcards):
+    """The prepared folder of the draft model, where a method needs one."""
+    draft = EXPERIMENT.draft_model(wildcards.model)
+    return f"resources/models/{draft}" if draft else []
+
+
+def overlay(wildcards):
+    """The folder that goes before the shared torch on the path: the revision's own packages."""
+    return f"resources/revisions/{wildcards.revision}/site-packages"
+
+
+def workload_folder(wildcards):
+    """Where a generation run keeps its journal and, when it is complete, its records."""
+    return WORKLOAD_FOLDER.format(**wildcards)
+
+
+def pinned_closure(wildcards):
+    """The requirements file of a revision's family."""
+    return "envs/{environment}.txt".format(**EXPERIMENT.tables.row("revisions", wildcards.revision))
+
+
+def converter(wildcards):
+    """environment.json of the revision that converts a model, where it is converted at all."""
+    revision = EXPERIMENT.tables.row("models", wildcards.model).get("prepared_with")
+    return f"resources/revisions/{revision}/environment.json" if revision else []
+
+
+def converter_overlay(wildcards):
+    """That revision's packages."""
+    return str(Path(converter(wildcards)).parent / "site-packages") if converter(wildcards) else ""
+
+
+def cut_from(wildcards):
+    """The prepared folder of the model that a truncated one is cut from."""
+    source = EXPERIMENT.tables.row("models", wildcards.model).get("of")
+    return f"resources/models/{source}" if source else []
+
+
+def workload_source(wildcards):
+    """The files that a workload is read from; none where a wheel has to be fetched."""
+    return EXPERIMENT.source_files(wildcards.workload)

@@ -1,0 +1,23 @@
+"""Dataset sampling.
+
+Input: the workload's source. Output: results/prompts/seed{seed}-limit{limit}/{workload}.jsonl, a header line with source,
+fingerprint, seed and limit, then one prompt per line. The sample is nested in the limit and independent of the order of
+the source.
+"""
+
+
+rule sample_prompts:
+    input:
+        workload_source,
+    output:
+        PROMPTS,
+    log:
+        "logs/sample_prompts/seed{seed}-limit{limit}/{workload}.log",
+    params:
+        row=row_json("workloads", "workload"),
+        source_code=source_digest("prompts"),
+    conda:
+        "../envs/workflow.yaml"
+    shell:
+        "python workflow_scripts/sample_prompts.py --workload {wildcards.workload:q} --row {params.row:q}"
+        " --seed {wildcards.seed} --limit {wildcards.limit} --out {output:q} > {log:q} 2>&1"

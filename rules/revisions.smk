@@ -1,0 +1,22 @@
+"""One isolated environment per transformers revision.
+
+Input: the family's pinned closure in envs/. Output: resources/revisions/{revision}/environment.json, beside it the
+overlay folder site-packages/ that a run puts before the shared torch.
+"""
+
+
+rule install_revision:
+    input:
+        pins=pinned_closure,
+    output:
+        "resources/revisions/{revision}/environment.json",
+    log:
+        "logs/install_revision/{revision}.log",
+    params:
+        row=row_json("revisions", "revision"),
+        folder=subpath(output[0], parent=True),
+    conda:
+        "../envs/workflow.yaml"
+    shell:
+        "python workflow_scripts/install_revision.py {wildcards.revision:q} --row {params.row:q}"
+        " --pins {input.pins:q} --out {params.folder:q} 2> {log:q}"

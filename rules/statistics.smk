@@ -1,0 +1,48 @@
+"""The lossless gate of each workload, and the paired statistics of each model.
+
+Input: prompts, models and raw records. Output: {workload}/lossless.json and statistics.json.
+Steps: the gate runs every method free and audits its text under float32 weights; a method that fails gets no speedup.
+"""
+
+
+rule audit_lossless:
+    input:
+        prompts=PROMPTS,
+        environment="resources/revisions/{revision}/environment.json",
+        model="resources/models/{model}",
+        draft=draft_folder,
+    output:
+        LOSSLESS,
+    log:
+        "logs/audit_lossless/{revision}/{gpu}/seed{seed}-limit{limit}/{model}/{workload}.log",
+    params:
+        spec=audit_spec,
+        overlay=overlay,
+        source_code=source_digest("decoding", "statistics/lossless.py"),
+    threads: WHOLE_MACHINE
+    resources:
+        gpu=1,
+    conda:
+        "../envs/generate.yaml"
+    shell:
+        "PYTHONPATH={params.overlay:q} python workflow_scripts/audit_lossless.py --spec {params.spec:q}"
+        " --prompts {input.prompts:q} --environment {input.environment:q}"
+        " --model {input.model:q} --draft-model {input.draft:q} --out {output:q} --log {log:q}"
+
+
+rule compare:
+    input:
+        raw=expand(RAW, workload=EXPERIMENT.workloads, method=EXPERIMENT.methods, allow_missing=True),
+        lossless=expand(LOSSLESS, workload=EXPERIMENT.workloads, allow_missing=True),
+    output:
+        STATISTICS,
+    log:
+        "logs/compare/{revision}/{gpu}/seed{seed}-limit{limit}/{model}.log",
+    params:
+        settings=comparison_settings,
+        source_code=source_digest("metrics", "statistics"),
+    conda:
+        "../envs/workflow.yaml"
+    shell:
+        "python workflow_scripts/compare.py --raw {input.raw:q} --lossless {input.lossless:q}"
+        " --settings {params.settings:q} --out {output:q} 2> {log:q}"

@@ -1,0 +1,171 @@
+"""One experiment: the merged configuration, resolved against the tables, and what each rule needs of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from servingbench.config.tables import TABLES, Row, Tables, load_tables, load_yaml, merged
+from servingbench.errors import UserError
+from servingbench.prompts.sources import source_files
+from servingbench.records.schema import validate
+
+@dataclass(frozen=True)
+class Experiment:
+    """A valid configuration with its tables; every name it uses exists and every combination makes sense."""
+
+    config: Row
+    tables: Tables
+
+    def __getattr__(self, name: str) -> Any:
+        """Keys of the configuration read as attributes: ``experiment.workloads``."""
+        try:
+            return self.config[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    def draft_model(self, model: str) -> str | None:
+        """The row of the draft model that the methods need, or None when no method uses one."""
+        needs = any(self.tables.methods[name].get("assistant") for name in self.config["methods"])
+        return self.tables.models[model].get("draft_model") if needs else None
+
+    def workload(self, name: str) -> Row:
+        """A workload's row with the experiment's cap on new tokens applied."""
+        row = dict(self.tables.row("workloads", name))
+        cap = self.config.get("max_new_tokens")
+        if cap is not None:
+            row["max_new_tokens"] = min(cap, row["max_new_tokens"])
+        return row
+
+    def source_files(self, workload: str) -> list[Path]:
+        """The files a workload is read from, relative to the repository's root."""
+        return source_files(workload, self.tables.row("workloads", workload)["source"], root=Path())
+
+    def row_json(self, table: str, name: str) -> str:
+        """One row of a table, as JSON (a tracked rule parameter)."""
+        return json.dumps(self.tables.row(table, name), ensure_ascii=False)
+
+    def generation_spec(
+        self, *, revision: str, gpu: str, seed: str, limit: str, model: str, workload: str, method: str | None = None
+    ) -> str:
+        """Everything that one generation run needs to know, as JSON; with ``method``, for that one alone."""
+        key = _key(revision=revision, gpu=gpu, seed=seed, limit=limit, model=model, workload=workload)
+        draft = self.draft_model(model)
+        names = [method] if method else self.config["methods"]
+        spec = {
+            "key": key,
+            "model": self.tables.row("models", model),
+            "draft_model": self.tables.models[draft] if draft else None,
+            "workload": self.workload(workload),
+            "methods": {name: self.tables.row("methods", name) for name in names},
+            "gpu": self.tables.row("gpus", gpu),
+            "timing": self.config["timing"],
+            "repeats": self.config["repeats"],
+        }
+        return json.dumps(spec, ensure_ascii=False)
+
+    def audit_spec(self, **wildcards: str) -> str:
+        """What one run of the lossless gate needs to know: a generation run's spec and the gate's settings."""
+        return json.dumps(json.loads(self.generation_spec(**wildcards)) | {"lossless": self.config["lossless"]})
+
+    def comparison_settings(self, *, revision: str, gpu: str, seed: str, limit: str, model: str) -> str:
+        """What the statistics of one model need to know, as JSON."""
+        settings = {
+            "key": _key(revision=revision, gpu=gpu, seed=seed, limit=limit, model=model),
+            "methods": self.config["methods"],
+            "workloads": self.config["workloads"],
+            "timing": self.config["timing"],
+            **self.config["statistics"],
+        }
+        return json.dumps(settings)
+
+
+def _key(*, seed: str, limit: str, **names: str) -> Row:
+    return {**names, "seed": int(seed), "limit": int(limit)}
+
+
+def load_experiment(folder: Path, config: Mapping[str, Any], files: Iterable[Path] = ()) -> Experiment:
+    """Check ``config`` (already merged) against its schema and the tables in ``folder``.
+
+    Args:
+        folder: the config/ folder.
+        config: the merged configuration.
+        files: the configuration files it was merged from, first to last; they only serve to name the guilty one.
+
+    Raises:
+        UserError: naming the file, the key, the value and what is allowed.
+    """
+    config = dict(config)
+    sources = list(files)
+    validate(config, "config", file=lambda key: _origin(config, key, sources))
+    tables = load_tables(folder)
+    for key in TABLES:
+        for name in config[key]:
+            tables.row(key, name, file=_origin(config, key, sources), key=key)
+    _check_statistics(config, _origin(config, "statistics", sources))
+    for model in config["models"]:
+        _check_draft_model(config, tables, model)
+    for workload in config["workloads"]:
+        _check_source(tables, workload)
+    return Experiment(config=config, tables=tables)
+
+
+def load_suite(folder: Path, suite: Path | None = None) -> Experiment:
+    """The experiment that config.yaml and, when given, one suite describe."""
+    files = [folder / "config.yaml", *([suite] if suite else [])]
+    config: dict[str, Any] = {}
+    for path in files:
+        config = merged(config, load_yaml(path) or {})
+    return load_experiment(folder, config, files)
+
+
+def _origin(config: Mapping[str, Any], key: str, files: list[Path]) -> object:
+    """The file that gave ``key`` its value, or the command line when no file has that value."""
+    for path in reversed(files):
+        content = load_yaml(path) or {}
+        if key in content:
+            given = isinstance(content[key], Mapping) or content[key] == config.get(key)
+            return path if given else "--config"
+    return "--config" if key in config else (files or ["the configuration"])[0]
+
+
+def _check_statistics(config: Mapping[str, Any], origin: object) -> None:
+    statistics, methods = config["statistics"], config["methods"]
+    named = [("baseline", statistics["baseline"]), ("primary", statistics["primary"])]
+    if statistics["aa"] is not None:
+        named.append(("aa", statistics["aa"]))
+    named += [("contrasts", name) for pair in statistics["contrasts"] for name in pair]
+    for key, name in named:
+        if name not in methods:
+            raise UserError(
+                "is not among the methods that run",
+                file=origin,
+                key=f"statistics.{key}",
+                value=name,
+                remedy=f"add it to methods or choose one of: {', '.join(methods)}",
+            )
+    if statistics["primary"] == statistics["baseline"]:
+        raise UserError("the primary contrast cannot be the baseline itself", file=origin, key="statistics.primary")
+
+
+def _check_draft_model(config: Mapping[str, Any], tables: Tables, model: str) -> None:
+    needing = [name for name in config["methods"] if tables.methods[name].get("assistant")]
+    if needing and "draft_model" not in tables.models[model]:
+        raise UserError(
+            f"{needing[0]} needs a draft model and this row names none",
+            file=tables.folder / "models.yaml",
+            key=f"{model}.draft_model",
+            remedy=f"name one, or take {needing[0]} out of methods",
+        )
+
+
+def _check_source(tables: Tables, workload: str) -> None:
+    root = tables.folder.resolve().parent
+    for path in source_files(workload, tables.workloads[workload]["source"], root=root):
+        if not path.is_file():
+            remedy = "correct the path, or take the workload out of workloads"
+            file, key = tables.folder / "workloads.yaml", f"{workload}.source.file"
+            raise UserError("no such file", file=file, key=key, value=str(path), remedy=remedy)

@@ -1,0 +1,20 @@
+"""The path patterns of the keys (what docs/layout.md draws), in one place."""
+
+PROMPTS = "results/prompts/seed{seed}-limit{limit}/{workload}.jsonl"
+
+MODEL_FOLDER = "results/{revision}/{gpu}/seed{seed}-limit{limit}/{model}"
+STATISTICS = f"{MODEL_FOLDER}/statistics.json"
+
+WORKLOAD_FOLDER = f"{MODEL_FOLDER}/{{workload}}"
+LOSSLESS = f"{WORKLOAD_FOLDER}/lossless.json"
+
+RAW = f"{WORKLOAD_FOLDER}/{{method}}/raw.jsonl"
+RUN = f"{WORKLOAD_FOLDER}/{{method}}/run.json"
+SUMMARY = f"{WORKLOAD_FOLDER}/{{method}}/summary.json"
+
+FIGURE_FOLDER = "figures/{revision}/{gpu}/seed{seed}-limit{limit}/{model}"
+FIGURE = f"{FIGURE_FOLDER}/{{figure}}"
+
+POSTER_FOLDER = "poster/{revision}/{gpu}/seed{seed}-limit{limit}/{model}"
+POSTER = f"{POSTER_FOLDER}/poster"
+TABLES = f"{POSTER_FOLDER}/tables"

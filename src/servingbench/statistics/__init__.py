@@ -1,0 +1,1 @@
+"""The lossless gate and the paired comparisons."""
