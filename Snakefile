@@ -12,6 +12,10 @@ from snakemake.utils import min_version
 min_version("9.27")
 
 
+# Whatever folder snakemake is called from, paths are the repository's.
+workdir: workflow.basedir
+
+
 configfile: "config/config.yaml"
 
 
@@ -22,12 +26,15 @@ include: "rules/prompts.smk"
 include: "rules/generate.smk"
 include: "rules/summarize.smk"
 include: "rules/statistics.smk"
+include: "rules/figures.smk"
+include: "rules/poster.smk"
 
 
 rule all:
     default_target: True
     input:
-        expand(STATISTICS, revision="v5.24.0",gpu="cpu",seed=0,limit=3,model="smollm2-135m"),
+        "figures/all",
+        EXPERIMENT.expand(f"{POSTER}.pdf"),
 
 
 

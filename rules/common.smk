@@ -3,6 +3,7 @@
 Everything heavy lives in the package; this file must import in well under a second.
 """
 
+import json
 import os
 import sys
 from pathlib import Path
@@ -15,11 +16,12 @@ from servingbench.config.experiment import load_experiment
 from servingbench.config.paths import FIGURE, LOSSLESS, POSTER, PROMPTS, RAW, RUN, STATISTICS, SUMMARY, TABLES, WORKLOAD_FOLDER
 from servingbench.config.sources import source_digest
 from servingbench.errors import UserError
+from servingbench.figures.names import FIGURE_NAMES
 
 try:
     EXPERIMENT = load_experiment(Path(workflow.basedir, "config"), config, map(Path, workflow.configfiles))
 except UserError as error:
-    raise WorkflowError(f"error: {error}") from None
+    sys.exit(f"error: {error}")  # a WorkflowError would add a stack trace that helps nobody
 
 
 wildcard_constraints:

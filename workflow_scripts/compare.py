@@ -11,7 +11,7 @@ from servingbench import console
 from servingbench.errors import UserError
 from servingbench.records.files import write_json
 from servingbench.records.schema import validate
-from servingbench.statistics.gate import read_gate
+from servingbench.statistics.audits import read_verdicts
 from servingbench.statistics.report import read_arms, statistics
 from servingbench.statistics.settings import Settings
 
@@ -37,7 +37,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="statistics.json to write")
     arguments = parser.parse_args()
     settings = Settings.from_json(_parse(arguments.settings), file="--settings")
-    record = statistics(read_arms(arguments.raw, settings), read_gate(arguments.lossless, settings), settings)
+    record = statistics(read_arms(arguments.raw, settings), read_verdicts(arguments.lossless, settings), settings)
     validate(record, "statistics", file=arguments.out)
     write_json(arguments.out, record)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator
-from itertools import product
 from pathlib import Path
 
 from servingbench import console
@@ -48,22 +47,14 @@ def main() -> None:
         sys.stdout.writelines(f"{path}\n" for path in _outputs(experiment, args.workload, tables=args.tables))
 
 
-def keys(experiment: Experiment) -> Iterator[dict[str, object]]:
-    """Every (revision, GPU, model) of an experiment, as the values of the path patterns in config/paths.py."""
-    for revision, gpu, model in product(experiment.revisions, experiment.gpus, experiment.models):
-        yield {"revision": revision, "gpu": gpu, "model": model, "seed": experiment.seed, "limit": experiment.limit}
-
-
 def _outputs(experiment: Experiment, workload: str | None, *, tables: bool) -> Iterator[str]:
     if workload is not None and workload not in experiment.workloads:
         remedy = suggest(workload, experiment.workloads)
         raise UserError("not a workload of this configuration", key="workload", value=workload, remedy=remedy)
-    for key in keys(experiment):
-        if tables:
-            yield TABLES.format(**key)
-        for name in [workload] if workload else [] if tables else experiment.workloads:
-            for method in experiment.methods:
-                yield RAW.format(workload=name, method=method, **key)
+    if tables:
+        yield from experiment.expand(TABLES)
+    else:
+        yield from experiment.expand(RAW, workload=[workload] if workload else experiment.workloads, method=experiment.methods)
 
 
 def _list(what: str | None) -> None:
@@ -80,7 +71,7 @@ def _suites() -> dict[str, str]:
     sizes = {}
     for path in sorted((CONFIG / "suites").glob("*.yaml")):
         suite = load_suite(CONFIG, path)
-        runs = len(list(keys(suite))) * len(suite.workloads)
+        runs = len(list(suite.keys())) * len(suite.workloads)
         arms = len(suite.methods) * suite.repeats
         sizes[path.stem] = (
             f"{runs} runs: {len(suite.models)} model x {len(suite.workloads)} workloads x {len(suite.gpus)} GPU x "
@@ -92,7 +83,7 @@ def _suites() -> dict[str, str]:
 def _show(experiment: Experiment) -> None:
     from servingbench.figures.terminal import print_results
 
-    for key in keys(experiment):
+    for key in experiment.keys():
         print_results(Path(MODEL_FOLDER.format(**key)), Path(FIGURE_FOLDER.format(**key)), Path(POSTER_FOLDER.format(**key)), experiment)
 
 

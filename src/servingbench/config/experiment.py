@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
+from servingbench.config.paths import FIGURE_FOLDER, STATISTICS, SUMMARY
 from servingbench.config.tables import TABLES, Row, Tables, load_tables, load_yaml, merged
 from servingbench.errors import UserError
 from servingbench.prompts.sources import source_files
@@ -26,6 +28,27 @@ class Experiment:
             return self.config[name]
         except KeyError:
             raise AttributeError(name) from None
+
+    def keys(self) -> Iterator[Row]:
+        """Every (revision, GPU, model) that runs, as values for the patterns of config/paths.py."""
+        for revision, gpu, model in product(self.config["revisions"], self.config["gpus"], self.config["models"]):
+            fixed = {"seed": self.config["seed"], "limit": self.config["limit"]}
+            yield {"revision": revision, "gpu": gpu, "model": model, **fixed}
+
+    def expand(self, pattern: str, **wildcards: Iterable[str]) -> list[str]:
+        """``pattern`` for every key that runs, and for every combination of ``wildcards``."""
+        combinations = [dict(zip(wildcards, values, strict=True)) for values in product(*wildcards.values())]
+        return [pattern.format(**key, **extra) for key in self.keys() for extra in combinations]
+
+    def figure_inputs(self) -> dict[str, list[str]]:
+        """What the figures of each folder are drawn from."""
+        workloads, methods = self.config["workloads"], self.config["methods"]
+        inputs = {}
+        for key in self.keys():
+            runs = product(workloads, methods)
+            summaries = [SUMMARY.format(workload=workload, method=method, **key) for workload, method in runs]
+            inputs[FIGURE_FOLDER.format(**key)] = [STATISTICS.format(**key), *summaries]
+        return inputs
 
     def draft_model(self, model: str) -> str | None:
         """The row of the draft model that the methods need, or None when no method uses one."""

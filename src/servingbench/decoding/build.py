@@ -7,8 +7,7 @@ from typing import Any
 import torch
 
 from servingbench.decoding.drafts import DRAFTS, build_drafter
-from servingbench.decoding.loop import finish_reason
-from servingbench.decoding.loop import LoopMethod
+from servingbench.decoding.loop import LoopMethod, finish_reason
 from servingbench.decoding.target import Target, check_model
 from servingbench.decoding.types import Method, Reference, Request
 from servingbench.errors import UserError

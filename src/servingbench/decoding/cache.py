@@ -1,8 +1,9 @@
 """A key/value cache that is allocated once per request and can move accepted rows next to the prefix.
 
 transformers' own caches grow by concatenation, which copies the whole cache at every forward, and their ``crop`` has
-meant different things in different revisions. This one runs unchanged on transformers 4.57 to 5.24: it answers the few
-questions that a forward asks, with signatures that accept what each revision passes.
+meant different things in different revisions. This one runs unchanged on transformers 4.57 to 5.24: a decoder's forward
+only asks for lengths and hands over new rows, so it need not even derive from their class; its signatures accept what
+each revision passes.
 """
 
 from __future__ import annotations
@@ -11,25 +12,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from transformers.cache_utils import Cache
 
 from servingbench.errors import UserError
 
 
-class _Layer:
-    """What a forward may ask about one layer; sizes and tensors live in the cache itself."""
-
-    is_compileable = False
-    is_croppable = False
-    is_initialized = True
-    is_sliding = False
-    supports_early_init = False
-
-    def lazy_initialization(self, *args: Any, **kwargs: Any) -> None:
-        """Nothing to do, the first update allocates; revisions differ in what they pass."""
-
-
-class KVCache(Cache):  # type: ignore[misc]
+class KVCache:
     """Keys and values of every layer in two tensors of shape (layers, heads, capacity, head size).
 
     A forward of q rows writes them at ``length .. length + q``; :meth:`commit` then decides which of them stay. Nothing
@@ -40,8 +27,10 @@ class KVCache(Cache):  # type: ignore[misc]
         capacity: rows to allocate: prompt + new tokens + the largest draft.
     """
 
+    is_compileable = False  # transformers 4.57 and 5 ask before they pick a mask
+
     def __init__(self, *, layers: int, capacity: int) -> None:
-        super().__init__(layers=[_Layer() for _ in range(layers)])
+        self.layers = layers
         self.capacity = capacity
         self.length = 0
         self._keys: torch.Tensor | None = None
@@ -90,4 +79,4 @@ class KVCache(Cache):  # type: ignore[misc]
 
     def _allocate(self, states: torch.Tensor) -> torch.Tensor:
         _, heads, _, size = states.shape
-        return states.new_empty((len(self.layers), heads, self.capacity, size))
+        return states.new_empty((self.layers, heads, self.capacity, size))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from time import perf_counter_ns
-from typing import Any
 
 import torch
 
+from servingbench.decoding.cost import forward_costs
 from servingbench.decoding.drafts.base import Draft, Drafter
 from servingbench.decoding.target import Target
 from servingbench.decoding.types import FinishReason, Generation, Request, Step
@@ -39,7 +39,7 @@ class LoopMethod:
         length = cap if request.reference is None else min(cap, len(request.reference))
         output: list[int] = []
         steps: list[Step] = []
-        propose_ns = verify_ns = 0
+        propose_ns = verify_ns = indexed = 0
 
         target.synchronize()
         start_ns = first_ns = last_ns = perf_counter_ns()
@@ -52,15 +52,15 @@ class LoopMethod:
             steps.append((0, 0, 0))
             first_ns = last_ns = perf_counter_ns()
             propose_ns += started_ns - start_ns
-            drafter_behind = 0
         while len(output) < length and output[-1] not in request.eos_token_ids:
             room = cap - len(output) - 1
-            drafter.extend(output[drafter_behind:])
-            drafter_behind = len(output)
+            drafter.extend(output[indexed:])
+            indexed = len(output)
             draft = drafter.propose(max_depth=room) if room > 0 else None
             proposed_ns = perf_counter_ns()
             logits = target.verify(cache, output[-1], draft)
-            tokens, nodes = accept(draft, chooser(logits, request, len(output)), request.eos_token_ids, length - len(output))
+            choose = chooser(logits, request, len(output))
+            tokens, nodes = accept(draft, choose, request.eos_token_ids, length - len(output))
             cache.commit([0, *(node + 1 for node in nodes)])
             output += tokens
             steps.append((len(draft.tokens), max(draft.depths), len(nodes)) if draft else (0, 0, 0))
@@ -88,8 +88,10 @@ class LoopMethod:
         self.drafter.observe(prompt_ids, new_token_ids)
 
     def warm_up(self) -> None:
-        """Compile the drafter and run every kind of forward once."""
+        """Compile the drafter, run every kind of forward once, and measure their cost for a drafter that asks."""
         self.drafter.warm_up()
+        if self.drafter.costs is not None:
+            self.drafter.costs = forward_costs(self.target, max_rows=1 + self.drafter.max_nodes)
         cache = self.target.new_cache(prompt=2, new=3, draft=2)
         with torch.inference_mode():
             self.target.prefill(cache, [0, 0])

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
 
 from servingbench.decoding.cache import KVCache
@@ -62,6 +64,7 @@ class Target:
         parameters = inspect.signature(model.forward).parameters
         self._cache_key = "cache" if "cache" in parameters else "past_key_values"
         self._slices_logits = "logits_to_keep" in parameters
+        self.context: int = getattr(self.config, "max_position_embeddings", None) or sys.maxsize
         self._blocked = torch.finfo(self.dtype).min
 
     def new_cache(self, *, prompt: int, new: int, draft: int) -> KVCache:
@@ -71,11 +74,10 @@ class Target:
             UserError: for a text beyond the model's context or its sliding window.
         """
         length = prompt + new
-        context = getattr(self.config, "max_position_embeddings", None)
-        if context is not None and length > context:
+        if length > self.context:
             raise UserError(
                 f"the prompt ({prompt} tokens) and {new} new tokens do not fit the model's context",
-                value=context,
+                value=self.context,
                 remedy="shorten the prompt or lower max_new_tokens",
             )
         window = getattr(self.config, "sliding_window", None)
@@ -126,10 +128,10 @@ class Target:
         mask = torch.zeros((rows, start + rows), dtype=self.dtype, device=self.device)
         block = mask[:, start:]
         if draft.is_path:
-            block.copy_(torch.full((rows, rows), self._blocked).triu_(1))
+            block.fill_(self._blocked).triu_(1)
         else:
-            hidden = ~torch.eye(rows, dtype=torch.bool)
-            for node, parent in enumerate(draft.parents):
-                hidden[node + 1] &= hidden[parent + 1]
-            block.masked_fill_(hidden.to(self.device), self._blocked)
+            hidden = ~np.eye(rows, dtype=np.bool_)
+            for row, parent in enumerate(draft.parents, start=1):
+                hidden[row] &= hidden[parent + 1]
+            block.masked_fill_(torch.from_numpy(hidden).to(self.device), self._blocked)
         return mask[None, None]

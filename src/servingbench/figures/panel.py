@@ -12,8 +12,9 @@ from matplotlib.lines import Line2D
 from servingbench.figures.data import ResultSet
 from servingbench.figures.style import NARROW_HEIGHT_IN, NARROW_IN, SIDE_IN, Look, frame, new_figure
 
-LEGEND_LINE_IN = 0.19
-ROW_IN = 0.19
+LEGEND_LINE_IN = 0.172
+ROW_IN = 0.18
+LABEL_CHARACTERS = 24
 
 
 def panel(
@@ -41,32 +42,38 @@ def panel(
     """
     columns = _columns(list(labels.values()))
     lines = -(-len(labels) // columns)
-    subtitle_lines = textwrap.wrap(subtitle, 68)
-    extra_in = LEGEND_LINE_IN * max(0, lines - 2) + max(0.0, rows * ROW_IN - 1.95)
+    subtitle_lines = textwrap.wrap(subtitle, 70)
+    extra_in = LEGEND_LINE_IN * max(0, lines - 1) + max(0.0, rows * ROW_IN - 1.6)
     figure = new_figure(NARROW_IN, NARROW_HEIGHT_IN + extra_in)
     left, bottom, right, top = frame(
         figure, title=title, subtitle=subtitle_lines, footer=footer or results.footer, left_in=left_in, right_in=0.22,
-        bottom_in=0.47, gap_in=LEGEND_LINE_IN * lines + 0.16,
+        bottom_in=0.44, gap_in=LEGEND_LINE_IN * lines + 0.17,
     )
     axes = figure.add_axes((left, bottom, right - left, top - bottom))
     axes.tick_params(length=0)
     looks = looks or {name: results.look(name) for name in labels}
+    legend(figure, labels, looks, left_in=SIDE_IN, y=top + 0.06 / figure.get_size_inches()[1], columns=columns)
+    return figure, axes
+
+
+def legend(
+    figure: Figure, labels: Mapping[str, str], looks: Mapping[str, Look], *, left_in: float, y: float, columns: int
+) -> None:
+    """A legend in ``figure``, its lower left corner at ``left_in`` inches and ``y`` (figure fraction)."""
     handles = [
         Line2D([], [], color=looks[name].color, marker=looks[name].marker, linestyle="", markersize=7, label=text)
         for name, text in labels.items()
     ]
-    height_in = figure.get_size_inches()[1]
     figure.legend(
-        handles=handles, loc="lower left", bbox_to_anchor=(SIDE_IN / NARROW_IN, top + 0.06 / height_in), ncols=columns,
+        handles=handles, loc="lower left", bbox_to_anchor=(left_in / figure.get_size_inches()[0], y), ncols=columns,
         frameon=False, fontsize=9, handletextpad=0.1, handlelength=1.4, columnspacing=1.1, borderaxespad=0, borderpad=0,
         labelspacing=0.35,
     )
-    return figure, axes
 
 
 def category_rows(axes: Axes, labels: Sequence[str]) -> None:
     """Rows from top to bottom, a hairline through each."""
-    axes.set_yticks(range(len(labels)), [textwrap.shorten(label, 20, placeholder="…") for label in labels])
+    axes.set_yticks(range(len(labels)), [textwrap.shorten(label, LABEL_CHARACTERS, placeholder="…") for label in labels])
     axes.set_ylim(len(labels) - 0.4, -0.6)
     axes.spines["left"].set_visible(False)
     axes.grid(axis="x")
@@ -74,7 +81,7 @@ def category_rows(axes: Axes, labels: Sequence[str]) -> None:
 
 def label_room_in(labels: Sequence[str]) -> float:
     """Inches that row labels take at the tick size, left margin included."""
-    return 0.28 + 0.078 * max(min(len(label), 20) for label in labels)
+    return 0.28 + 0.078 * max(min(len(label), LABEL_CHARACTERS) for label in labels)
 
 
 def dodge(index: int, count: int, *, spread: float = 0.56) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from servingbench.figures.data import ResultSet, mean
@@ -53,14 +54,9 @@ def proposed_accepted(results: ResultSet) -> Figure:
     return figure
 
 
-def _ray(axes: object, rate: float, right: float, top: float) -> None:
-    from matplotlib.axes import Axes
-
-    assert isinstance(axes, Axes)
-    x, y = (right, rate * right) if rate * right <= top else (top / rate, top)
-    axes.plot([0, x], [0, y], color=RULE, linewidth=0.9, zorder=1)
-    beyond_right = x >= right
-    axes.annotate(
-        f"{100 * rate:g}%", (x, y), xytext=(2, 0) if beyond_right else (0, 2), textcoords="offset points", size=7.5,
-        color=MUTED, ha="left" if beyond_right else "center", va="center" if beyond_right else "bottom", annotation_clip=False,
-    )
+def _ray(axes: Axes, rate: float, right: float, top: float) -> None:
+    """A ray of one acceptance rate, its label near the end, inside the axes."""
+    end = min(right, top / rate)
+    axes.plot([0, end], [0, rate * end], color=RULE, linewidth=0.9, zorder=1)
+    axes.text(0.93 * end, 0.93 * rate * end, f"{100 * rate:g}%", size=7.5, color=MUTED, ha="center", va="center", zorder=1.2,
+              bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8})

@@ -10,13 +10,14 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from servingbench.figures.data import ResultSet
-from servingbench.figures.panel import category_rows, dodge, label_room_in, panel
+from servingbench.figures.panel import category_rows, dodge, label_room_in, legend, panel
 from servingbench.figures.reported_numbers import METHOD_LABELS, SOURCE_LABELS, ReportedNumber, select
 from servingbench.figures.speedup import ratio_ticks
-from servingbench.figures.style import INK, Look, frame, ink, look, new_figure, note_figure
+from servingbench.figures.style import INK, SIDE_IN, WIDE_IN, Look, frame, look, new_figure, note_figure
 
 TITLE = "Reported speedups (not measured here)"
 ABLATION_TITLE = "Reported: where drafts come from"
+REPORTED_HEIGHT_IN = 4.4
 NOTHING = "config/reported holds no such numbers."
 SOURCE_LOOKS = {"local": "suffix_speculative", "global": "suffix_global", "both": "suffix_both"}
 
@@ -28,10 +29,10 @@ def reported_speedup(results: ResultSet) -> Figure:
     if not experiments:
         return note_figure(title=TITLE, note=NOTHING, footer=results.footer, wide=True)
     methods = [name for name in METHOD_LABELS if any(number.method == name for number in numbers)]
-    figure = new_figure(11.0, 4.4)
+    figure = new_figure(WIDE_IN, REPORTED_HEIGHT_IN)
     left, bottom, right, top = frame(
         figure, title=TITLE, subtitle="Published speedups over autoregressive decoding, as printed; their raw records are not public, so no intervals.",
-        footer=_sources(numbers), left_in=0.1, bottom_in=0.5, gap_in=0.62,
+        footer=_sources(numbers, columns=160), left_in=0.1, bottom_in=0.5, gap_in=0.62,
     )
     ends = [number.value for number in numbers]
     limits = (min(0.9, *ends) / 1.08, max(ends) * 1.08)
@@ -39,16 +40,16 @@ def reported_speedup(results: ResultSet) -> Figure:
     for index, experiment in enumerate(experiments):
         own = select(numbers, experiment=experiment)
         labels = list(dict.fromkeys(number.workload_label for number in own))
-        room = label_room_in(labels) / 11.0
+        room = label_room_in(labels) / WIDE_IN
         axes = figure.add_axes((left + index * width + room, bottom, width - room - 0.02, top - bottom))
         _dots(axes, own, labels=labels, methods=methods, limits=limits)
         first = own[0]
         per = f"{first.n_prompts} prompts per task" if first.n_prompts else ""
         axes.set_title(", ".join(filter(None, (f"{first.model} on {first.gpu}, {first.date}", per))), pad=8, x=-room / (width - room - 0.02), ha="left")
-    x = left
-    for name in methods:
-        text = figure.text(x, top + 0.46 / 4.4, f"● {METHOD_LABELS[name]}", color=ink(look(name).color), size=10, weight="bold", va="bottom")
-        x += (0.35 + 0.1 * len(text.get_text())) / 11.0
+    legend(
+        figure, {name: METHOD_LABELS[name] for name in methods}, {name: look(name) for name in methods}, left_in=SIDE_IN,
+        y=top + 0.44 / REPORTED_HEIGHT_IN, columns=len(methods),
+    )
     return figure
 
 
@@ -86,7 +87,7 @@ def reported_source_ablation(results: ResultSet) -> Figure:
         subtitle=f"Published tok/s of suffix decoding relative to the local index. {first.model} on {first.gpu}, {first.date}, {first.n_prompts} prompts.",
         labels={name: SOURCE_LABELS[name] for name in sources},
         looks={name: _source_look(name) for name in sources},
-        footer=_sources(numbers),
+        footer=_sources(numbers, columns=74),
         left_in=label_room_in(labels),
         rows=len(labels),
     )
@@ -108,6 +109,6 @@ def _source_look(source: str) -> Look:
     return look(SOURCE_LOOKS[source])
 
 
-def _sources(numbers: Sequence[ReportedNumber]) -> str:
+def _sources(numbers: Sequence[ReportedNumber], *, columns: int) -> str:
     sources = "; ".join(dict.fromkeys(number.source for number in numbers))
-    return textwrap.fill(f"Reported, not measured by this pipeline. Source: {sources}.", 100 if len(numbers) > 30 else 74)
+    return textwrap.fill(f"Reported, not measured by this pipeline. Source: {sources}.", columns)

@@ -29,7 +29,7 @@ def speedup(results: ResultSet) -> Figure:
         )
     labels = [textwrap.fill(results.method_label(name), 21) for name in methods]
     rows, columns = _grid(len(results.workloads))
-    height_in = 1.75 + max(2.75, rows * (0.42 + 0.16 * len(methods)), 0.42 * len(methods))
+    height_in = 1.72 + max(2.4, rows * (0.40 + 0.145 * len(methods)), 0.38 * len(methods))
     figure = new_figure(WIDE_IN, height_in)
     left, bottom, right, top = frame(
         figure,
@@ -37,8 +37,8 @@ def speedup(results: ResultSet) -> Figure:
         subtitle=_subtitle(results),
         footer=results.footer,
         left_in=0.25 + 0.088 * max(len(line) for label in labels for line in label.split("\n")),
-        bottom_in=0.5,
-        gap_in=0.34,
+        bottom_in=0.46,
+        gap_in=0.33,
     )
     limits = ratio_limits(results)
     alone = len(results.scopes) == 1
@@ -106,8 +106,9 @@ def _row(
     value = comparison["speedup"] if comparison else None
     if comparison is None or comparison["status"] != "ok" or value is None:
         text = STATUS_TEXT.get(comparison["status"], "no comparison").format(n=comparison["n"]) if comparison else "not run"
-        axes.annotate(text, (0.5, y), xytext=(0, 0), ha="center", size=8.5 if detailed else 7.5, style="italic", color=MUTED,
-                      bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.2}, zorder=3, **beside)
+        roomy = math.log(high) > -math.log(low)  # the longer side of the line at 1
+        axes.annotate(text, (1, y), xytext=(6 if roomy else -6, 0), textcoords="offset points", va="center", style="italic",
+                      ha="left" if roomy else "right", size=9 if detailed else 7.5, color=MUTED, annotation_clip=False)
         return
     size = 9 if detailed else 6
     if comparison["ci"]:
@@ -130,7 +131,7 @@ def _row(
 
 def _panel_title(results: ResultSet, scope: str, *, dense: bool) -> str:
     """The scope's label, cut to its panel; with its n where the workloads differ in it (the footer says it otherwise)."""
-    label, room = results.workload_label(scope), 19 if dense else 26
+    label, room = results.workload_label(scope), 17 if dense else 26
     if len(results.scopes) == 1:
         return label
     suffix = ""
@@ -147,7 +148,7 @@ def ratio_limits(results: ResultSet) -> tuple[float, float]:
     ends = [end for row in rows if row["ci"] for end in row["ci"]]
     low = max(min(points + ends), min(points) / CLIP) / 1.06
     high = min(max(points + ends), max(points) * CLIP) * 1.06
-    return min(low, 0.9), max(high, 1.25)
+    return min(low, 0.9), max(high, 1.6)
 
 
 def ratio_ticks(low: float, high: float, *, most: int = 6) -> list[float]:
@@ -178,7 +179,8 @@ def _subtitle(results: ResultSet) -> list[str]:
     if results.aa_interval(results.scopes[0]):
         text += f" Grey band: the same interval for {results.method_label(results.baseline).lower()} against itself (A/A): nothing inside it is resolved."
     else:
-        text += " No A/A arm was run: how small a difference this machine can resolve is not known."
+        why = "the A/A arm has no interval" if results.aa else "no A/A arm was run"
+        text += f" How small a difference can be resolved is not known: {why}."
     primary = settings["primary"]
     overall = OVERALL if len(results.workloads) > 1 else results.workloads[0]
     if results.comparison(primary, overall):

@@ -9,10 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import matplotlib as mpl
-from matplotlib.axes import Axes
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 INK = "#1F2328"  # text
 MUTED = "#5B636C"  # secondary text; 5.9:1 on white
@@ -21,7 +19,7 @@ BAND = "#DDE1E7"  # the A/A band
 
 WIDE_IN = 11.0
 NARROW_IN = 4.6
-NARROW_HEIGHT_IN = 3.7
+NARROW_HEIGHT_IN = 3.15
 
 RC: dict[str, Any] = {
     "font.family": "DejaVu Sans",
@@ -132,7 +130,7 @@ def style() -> Iterator[None]:
         yield
 
 
-HEAD_IN, SUBTITLE_IN, FOOT_IN, SIDE_IN = 0.36, 0.20, 0.40, 0.10
+HEAD_IN, SUBTITLE_IN, FOOT_LINE_IN, SIDE_IN = 0.33, 0.165, 0.135, 0.06
 
 
 def new_figure(width_in: float, height_in: float) -> Figure:
@@ -162,30 +160,15 @@ def frame(
     width, height = figure.get_size_inches()
     lines = [subtitle] if isinstance(subtitle, str) else list(subtitle)
     wide = width > 8
-    figure.text(SIDE_IN / width, 1 - 0.06 / height, title, ha="left", va="top", size=15 if wide else 12, weight="bold")
-    y = height - (0.40 if wide else HEAD_IN)
+    figure.text(SIDE_IN / width, 1 - 0.04 / height, title, ha="left", va="top", size=15 if wide else 12, weight="bold")
+    y = height - HEAD_IN
     for line in lines:
         figure.text(SIDE_IN / width, y / height, line, ha="left", va="top", size=10 if wide else 8.8, color=MUTED)
-        y -= SUBTITLE_IN
+        y -= SUBTITLE_IN * (1.12 if wide else 1)
     for row, line in enumerate(reversed(footer.split("\n"))):
-        figure.text(SIDE_IN / width, (0.06 + 0.15 * row) / height, line, ha="left", va="bottom", size=7.5, color=MUTED)
-    below = 0.10 + 0.15 * (footer.count("\n") + 1) + bottom_in
+        figure.text(SIDE_IN / width, (0.04 + FOOT_LINE_IN * row) / height, line, ha="left", va="bottom", size=7.5, color=MUTED)
+    below = 0.08 + FOOT_LINE_IN * (footer.count("\n") + 1) + bottom_in
     return left_in / width, below / height, 1 - right_in / width, (y - gap_in) / height
-
-
-def legend_above(
-    axes: Axes, methods: Iterable[str], labels: dict[str, str], *, table: Iterable[str], columns: int
-) -> None:
-    """A legend of methods above ``axes``, in the style's colours and markers."""
-    table = list(table)
-    handles = [
-        Line2D([], [], color=look(name, table).color, marker=look(name, table).marker, linestyle="", label=labels[name])
-        for name in methods
-    ]
-    axes.legend(
-        handles=handles, loc="lower left", bbox_to_anchor=(0, 1.0), ncols=columns, frameon=False, fontsize=9,
-        handletextpad=0.2, columnspacing=1.0, borderaxespad=0.2, borderpad=0,
-    )
 
 
 def note_figure(*, title: str, note: str, footer: str, wide: bool = False) -> Figure:

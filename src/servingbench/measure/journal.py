@@ -112,12 +112,13 @@ class Journal:
     def _take_up(self, identity: str, notice: Callable[[str], None]) -> None:
         content = self.path.read_bytes()
         lines, whole = _whole_lines(content)
-        header = lines[0] if lines else None
-        if header is None and whole == 0 and b"\n" not in content:
+        header = lines[0] if lines and _is_header(lines[0]) else {}
+        if not lines and whole == 0 and b"\n" not in content:
             self.path.unlink()  # killed while writing the very first line: nothing in it
-        elif not _is_header(header) or header["identity"] != identity or not _in_sequence(lines[1:]):
+        elif header.get("identity") != identity or not _in_sequence(lines[1:]):
             aside = self._set_aside()
-            notice(f"{self.path}: the journal of another run (settings, prompts, code or machine differ); kept as {aside}")
+            what = "the journal of another run (other settings, prompts, code or machine)"
+            notice(f"{self.path}: {what}; kept as {aside}, starting anew")
         else:
             if whole < len(content):
                 os.truncate(self.path, whole)

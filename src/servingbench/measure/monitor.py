@@ -54,7 +54,7 @@ class DeviceMonitor:
         """One sample, with its time."""
         if not self._cuda:
             return {"time": now(), "load_average_1min": round(os.getloadavg()[0], 2)}
-        values = self._sample_nvml() if self._nvml else self._sample_smi()
+        values = self._sample_nvml(*self._nvml) if self._nvml else self._sample_smi()
         return {"time": now(), **(values or {"reason": "neither pynvml nor nvidia-smi answered"})}
 
     def _driver(self) -> str | None:
@@ -64,8 +64,7 @@ class DeviceMonitor:
         values = _smi(["driver_version"], self._device)
         return values[0] if values else None
 
-    def _sample_nvml(self) -> dict[str, Any] | None:
-        nvml, handle = self._nvml or (None, None)
+    def _sample_nvml(self, nvml: Any, handle: Any) -> dict[str, Any] | None:
         try:
             return {
                 "sm_mhz": nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_SM),
@@ -106,7 +105,8 @@ def _open_nvml(device: str) -> tuple[Any, Any] | None:
 
 
 def _smi(fields: list[str], device: str) -> list[str] | None:
-    command = ["nvidia-smi", f"--id={_uuid(device)}", f"--query-gpu={','.join(fields)}", "--format=csv,noheader,nounits"]
+    query = f"--query-gpu={','.join(fields)}"
+    command = ["nvidia-smi", f"--id={_uuid(device)}", query, "--format=csv,noheader,nounits"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
     except (OSError, subprocess.TimeoutExpired):

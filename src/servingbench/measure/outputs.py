@@ -72,7 +72,7 @@ def provenance(
 def configuration(session: Session, method: str | None = None) -> dict[str, Any]:
     """The resolved rows and settings of a run, with those of one method when it is named."""
     spec = session.spec
-    settings = {name: spec[name] for name in ("model", "draft_model", "workload", "gpu", "timing", "repeats", "lossless")}
+    settings = {name: spec[name] for name in spec if name not in ("key", "methods")}
     settings["model_files"] = session.models
     settings["methods"] = list(spec["methods"])
     settings["eos_token_ids"] = sorted(session.eos_token_ids)
@@ -85,8 +85,8 @@ def configuration(session: Session, method: str | None = None) -> dict[str, Any]
 def write_outputs(folder: Path, session: Session, journal: Journal, monitor: DeviceMonitor) -> None:
     """Write ``folder``/{method}/raw.jsonl and run.json from a complete journal.
 
-    Raw records are sorted by prompt, then repeat. Each file appears whole or not at all, and the journal stays until all are
-    there, so that a kill in between costs nothing.
+    Raw records are sorted by prompt, then repeat. Each file appears whole or not at all, and the journal stays until
+    all are there, so that a kill in between costs nothing.
     """
     records: Mapping[str, list[Any]] = {name: [] for name in session.methods}
     for entry in journal.entries:

@@ -6,7 +6,7 @@ import sys
 import time
 from pathlib import Path
 from types import TracebackType
-from typing import TextIO
+from typing import Any, TextIO
 
 from tqdm import tqdm
 
@@ -32,14 +32,16 @@ class Progress:
         self._arms = self._done = self._before = 0
         self._tokens = self._token_ns = 0
         self._start = time.monotonic()
-        self._bar: tqdm[None] | None = None
+        self._bar: tqdm[Any] | None = None
 
     def begin(self, *, arms: int, done: int = 0) -> None:
         """Start counting: ``arms`` in all, ``done`` of them by earlier processes."""
         self._arms, self._done, self._before = arms, done, done
         self._start = time.monotonic()
         if self._stream.isatty():
-            self._bar = tqdm(total=arms, initial=done, desc=self._label, unit="arm", file=self._stream, dynamic_ncols=True)
+            self._bar = tqdm(
+                total=arms, initial=done, desc=self._label, unit="arm", file=self._stream, dynamic_ncols=True
+            )
 
     def note(self, text: str) -> None:
         """Say one line, on the stream and in the log."""

@@ -19,7 +19,8 @@ from servingbench.measure.record import Place, PreparedPrompt, Record, Timing, f
 from servingbench.records.schema import validate
 
 # An arm may run out of memory or meet an operator that its kernel lacks; the other arms still have their answers.
-# torch's out-of-memory errors are RuntimeErrors; numpy and Python raise MemoryError. Anything else is a bug and ends the run.
+# torch's out-of-memory errors are RuntimeErrors; numpy and Python raise MemoryError. Anything else is a bug and ends
+# the run.
 ARM_FAILURES = (RuntimeError, MemoryError)
 
 
@@ -68,7 +69,7 @@ def run_block(block: Block, journal: Journal, progress: Progress, sample: Callab
     for entry in journal.entries:
         _observe(block, block.prompts[entry["index"]], entry["reference"])
     memory = PeakMemory(block.device)
-    # The interpreter's long-lived objects leave the collector's sight, which makes the collection before each arm cheap.
+    # Long-lived objects leave the collector's sight, which makes the collection before each arm cheap.
     gc.collect()
     gc.freeze()
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ from servingbench.measure.record import PreparedPrompt
 from servingbench.models.load import load_model
 from servingbench.prompts.render import render
 from servingbench.prompts.sample import read_prompts
-from servingbench.records.files import read_json, read_text, sha256_file, sha256_json, sha256_token_ids
+from servingbench.records.files import read_json, sha256_file, sha256_json, sha256_token_ids
 from servingbench.revisions.environment import check
 
 Row = dict[str, Any]
@@ -52,19 +53,20 @@ class Session:
 
 def add_arguments(parser: argparse.ArgumentParser, *, out: str) -> None:
     """The arguments that describe a run; the same for a measurement and for an audit."""
-    parser.add_argument(
-        "--spec", required=True, metavar="JSON",
-        help="the run as JSON, or a file that holds it: key, model, draft_model, workload, methods, gpu, timing, repeats, lossless",
-    )  # fmt: skip
-    parser.add_argument("--prompts", required=True, type=Path, metavar="FILE", help="the sampled prompts (JSONL with a header line)")
-    parser.add_argument(
-        "--environment", required=True, type=Path, metavar="FILE",
-        help="environment.json of the transformers revision; the run refuses to start under another one",
-    )  # fmt: skip
-    parser.add_argument("--model", required=True, type=Path, metavar="DIR", help="folder of the target model (with model.json)")
-    parser.add_argument("--draft-model", type=Path, metavar="DIR", help="folder of the draft model, for methods that need one")
-    parser.add_argument("--out", required=True, type=Path, metavar="PATH", help=out)
-    parser.add_argument("--log", required=True, type=Path, metavar="FILE", help="plain progress lines are appended here")
+    add = parser.add_argument
+    add(
+        "--spec",
+        required=True,
+        metavar="JSON",
+        help=f"the run as JSON, or a file that holds it: {', '.join(SPEC_KEYS)}",
+    )
+    add("--prompts", required=True, type=Path, metavar="FILE", help="the sampled prompts (JSONL with a header line)")
+    refusal = "environment.json of the transformers revision; the run refuses to start under another one"
+    add("--environment", required=True, type=Path, metavar="FILE", help=refusal)
+    add("--model", required=True, type=Path, metavar="DIR", help="folder of the target model (with model.json)")
+    add("--draft-model", type=Path, metavar="DIR", help="folder of the draft model, for methods that need one")
+    add("--out", required=True, type=Path, metavar="PATH", help=out)
+    add("--log", required=True, type=Path, metavar="FILE", help="plain progress lines are appended here")
 
 
 def parse_spec(text: str) -> Row:
@@ -75,16 +77,18 @@ def parse_spec(text: str) -> Row:
         except json.JSONDecodeError as error:
             raise UserError(f"not valid JSON: {error.msg}", file="--spec", key=f"character {error.pos}") from None
     else:
-        spec = json.loads(read_text(Path(text))) if Path(text).is_file() else None
+        spec = read_json(Path(text))
     if not isinstance(spec, dict):
-        raise UserError("neither a JSON object nor a file that holds one", file="--spec", value=text[:60])
+        raise UserError("not a JSON object", file="--spec", value=text[:60])
     missing = [key for key in SPEC_KEYS if key not in spec]
     if missing:
         raise UserError("missing keys", file="--spec", value=missing, remedy=f"give all of: {', '.join(SPEC_KEYS)}")
     return spec
 
 
-def open_session(arguments: argparse.Namespace, *, max_new_tokens: int | None = None, prompts: int | None = None) -> Session:
+def open_session(
+    arguments: argparse.Namespace, *, max_new_tokens: int | None = None, prompts: int | None = None
+) -> Session:
     """Check and load all that a run needs; nothing has been generated or written when it raises.
 
     Args:
@@ -99,8 +103,6 @@ def open_session(arguments: argparse.Namespace, *, max_new_tokens: int | None = 
     environment = check(arguments.environment)
     device = prepare_device(spec["key"]["gpu"], spec["gpu"])
     header, rows = read_prompts(arguments.prompts)
-    if not rows:
-        raise UserError("holds no prompts", file=arguments.prompts, remedy="raise the limit or check the workload's source")
     model, tokenizer = load_model(arguments.model, spec["model"], device)
     check_model(model)
     models = {"model": read_json(arguments.model / "model.json"), "draft_model": None}
@@ -114,7 +116,7 @@ def open_session(arguments: argparse.Namespace, *, max_new_tokens: int | None = 
     prepared = prepare_prompts(
         tokenizer,
         rows[:prompts],
-        spec["workload"].get("rendering", {}),
+        spec["workload"]["rendering"],
         context=context_tokens(model, draft_model),
         max_new_tokens=max_new_tokens or spec["workload"]["max_new_tokens"],
         file=arguments.prompts,
@@ -151,28 +153,18 @@ def prepare_prompts(
         max_new_tokens: room for the answer.
         file: the prompt file, for errors.
     """
-    limit = context if context is not None else 2**31 - 1
+    room = {"context": context or sys.maxsize, "max_new_tokens": max_new_tokens}
     prepared = []
     for row in rows:
-        token_ids = tuple(render(tokenizer, row, rendering, context=limit, file=file))
-        if not token_ids:
-            raise UserError("renders to no tokens", file=file, key=row["id"], remedy="give the prompt some text")
-        if len(token_ids) + max_new_tokens > limit:
-            raise UserError(
-                f"the prompt's {len(token_ids)} tokens and {max_new_tokens} new ones exceed the model's context of {limit}",
-                file=file,
-                key=row["id"],
-                remedy="lower max_new_tokens, or take the prompt out of the workload",
-            )
-        prepared.append(PreparedPrompt(row["id"], token_ids, sha256_token_ids(token_ids)))
+        token_ids = render(tokenizer, row, rendering, **room, file=file)
+        prepared.append(PreparedPrompt(row["id"], tuple(token_ids), sha256_token_ids(token_ids)))
     return prepared
 
 
 def context_tokens(*models: Any) -> int | None:
     """The smallest number of positions among the models given (None entries are skipped), or None if none says."""
-    sizes = [
-        getattr(model.config.get_text_config(), "max_position_embeddings", None) for model in models if model is not None
-    ]
+    configs = [model.config.get_text_config() for model in models if model is not None]
+    sizes = [getattr(config, "max_position_embeddings", None) for config in configs]
     return min((size for size in sizes if size), default=None)
 
 

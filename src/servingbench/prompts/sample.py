@@ -64,7 +64,7 @@ def draw(rows: Iterable[Row], shape: Callable[[Row], Prompt | None], *, seed: in
         UserError: for a limit below 1 or a duplicate id.
     """
     if limit < 1:
-        raise UserError("the limit must be at least 1", key="limit", value=limit, remedy="say how many prompts to take")
+        raise UserError("the limit must be at least 1", value=limit, remedy="say how many prompts to take")
     heap: list[tuple[int, str, Prompt]] = []  # ranks negated, so that the largest is the first to go
     sampled: dict[str, Place] = {}
     remembered: dict[str, Place] = {}
@@ -119,7 +119,7 @@ def sample_workload(
         UserError: for anything wrong with the source, the seed or the limit.
     """
     if seed < 0:
-        raise UserError("the seed must not be negative", key="seed", value=seed)
+        raise UserError("the seed must not be negative", value=seed)
     source = workload["source"]
     shape = Shape(source, chat_template=workload["rendering"]["chat_template"])
     terminal = sys.stderr.isatty()

@@ -88,7 +88,7 @@ class Estimate:
         standard_error: the stratified one; nan where a task has one prompt.
         interval: the main interval, None where there is none.
         percentile: the percentile interval, likewise.
-        p_value: two-sided, of theta = 0, by inverting the main interval: it is at most 1 - confidence where that excludes 0.
+        p_value: two-sided, of theta = 0, by inverting the interval: at most 1 - confidence where that excludes 0.
         reason: why there is no interval.
     """
 

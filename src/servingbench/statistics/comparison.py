@@ -9,16 +9,15 @@ from typing import Any
 import numpy as np
 
 from servingbench.metrics.records import Record, ok
+from servingbench.statistics.audits import Verdicts
 from servingbench.statistics.bootstrap import Interval, Resampler, Task, estimate, resample
-from servingbench.statistics.gate import Gate
 from servingbench.statistics.pairing import Pairs, pair
 from servingbench.statistics.sample_size import n_to_resolve
-from servingbench.statistics.settings import Settings
+from servingbench.statistics.settings import OVERALL, Settings
 
 Comparison = dict[str, Any]
 Arms = Mapping[tuple[str, str], Sequence[Record]]
 """(workload, method) -> its raw records."""
-OVERALL = "overall"
 NUMBERS = (
     "speedup",
     "ci",
@@ -51,7 +50,7 @@ class Cell:
 
 
 def compare(
-    method: str, reference: str, arms: Arms, gate: Gate, settings: Settings, resampler: Resampler
+    method: str, reference: str, arms: Arms, verdicts: Verdicts, settings: Settings, resampler: Resampler
 ) -> tuple[list[Comparison], list[str]]:
     """Compare two arms on every workload, then over all of them.
 
@@ -68,7 +67,7 @@ def compare(
         One comparison per workload and one ``overall`` (config/schemas/statistics.schema.yaml, ``p_holm`` still null),
         and notes on what was left out.
     """
-    cells = [_cell(workload, method, reference, arms, gate, resampler) for workload in settings.workloads]
+    cells = [_cell(workload, method, reference, arms, verdicts, resampler) for workload in settings.workloads]
     primary = method == settings.primary and reference == settings.baseline
     arms_named = {"method": method, "reference": reference}
     comparisons = [
@@ -88,14 +87,14 @@ def _n(cell: Cell) -> int:
     return len(cell.pairs.log_ratios)
 
 
-def _cell(workload: str, method: str, reference: str, arms: Arms, gate: Gate, resampler: Resampler) -> Cell:
+def _cell(workload: str, method: str, reference: str, arms: Arms, verdicts: Verdicts, resampler: Resampler) -> Cell:
     pairs = pair(arms[workload, reference], arms[workload, method])
     for arm in (method, reference):
         if not ok(arms[workload, arm]):
             errors = _errors(arms[workload, arm])
             return Cell(workload, pairs, "failed", f"every record of {arm} failed: {errors}", None)
     for arm in (method, reference):
-        if (reason := gate[workload, arm]) is not None:
+        if (reason := verdicts[workload, arm]) is not None:
             return Cell(workload, pairs, "not_lossless", f"{arm} failed the lossless gate: {reason}", None)
     n = len(pairs.log_ratios)
     task = resample(pairs.log_ratios, resampler.indices(workload, n=n)) if n else None

@@ -1,13 +1,15 @@
 """The lossless gate: does a method, running free, write what the model would have written greedily?
 
-In float32 every method must reproduce the greedy output token for token. In bfloat16 and float16 it cannot: exact logit
-ties occur at one to two percent of the tokens, and verifying k + 1 rows rounds differently from verifying one. There each
-output is teacher-forced on its own prefix with float32 weights, in one forward without any cache, and every token's gap
+In float32 every method must reproduce the greedy output token for token. In bfloat16 and float16 it cannot: exact
+logit ties occur at one to two percent of the tokens, and verifying k + 1 rows rounds differently from verifying one.
+Each output is therefore teacher-forced on its own prefix with float32 weights, in one forward without any cache, and
+every token's gap
 
     gap_i = max(logits_i) - logits_i[token_i]
 
-must be at most epsilon. Every token, not only the first that differs from greedy: a corrupted cache may first diverge on
-an honest tie and write nonsense only later.
+must be at most epsilon (in float32 too, where it judges the loop that the baseline and the methods share). Every token,
+not only the first that differs from greedy: a corrupted cache may first diverge on an honest tie and write nonsense
+only later.
 """
 
 from __future__ import annotations
@@ -80,24 +82,25 @@ def audit(gate: Gate, progress: Callable[[str, str, Generation | None], None] | 
             method.observe(prompt.token_ids, greedy[prompt.id].new_token_ids)
     gaps = _Gaps(gate.model)
     baseline = [max(gaps(prompt, greedy[prompt.id].new_token_ids), default=0.0) for prompt in gate.prompts]
-    methods = {
-        name: _judge(gate, {prompt: answers[name][prompt.id] for prompt in gate.prompts if prompt.id in answers[name]}, greedy, gaps, errors.get(name))
-        for name in gate.methods
-    }
+    methods = {name: _judge(gate, answers[name], greedy, gaps, errors.get(name)) for name in gate.methods}
     return {"baseline_worst_gap": max(baseline, default=0.0), "methods": methods}
 
 
 def _judge(
     gate: Gate,
-    answers: Mapping[PreparedPrompt, Generation],
+    answers: Mapping[str, Generation],
     greedy: Mapping[str, Reference],
     gaps: _Gaps,
     error: str | None,
 ) -> dict[str, Any]:
     """One method's entry: its worst gap, every prompt's record, and the first reason to fail it."""
-    records, identical, reason = [], 0, f"failed on {error}" if error else None
-    for prompt, answer in answers.items():
-        tokens, reference = answer.new_token_ids, greedy[prompt.id]
+    records: list[dict[str, Any]] = []
+    identical, reason = 0, f"failed on {error}" if error else None
+    for prompt in gate.prompts:
+        if prompt.id not in answers:
+            continue
+        answer, reference = answers[prompt.id], greedy[prompt.id]
+        tokens = answer.new_token_ids
         own = gaps(prompt, tokens)
         worst = max(range(len(own)), key=own.__getitem__, default=0)
         diverged = first_divergence(tokens, reference)
@@ -137,7 +140,8 @@ def _fault(
     if len(tokens) < gate.max_new_tokens and not ends:
         return f"{prompt.id}: the output stops after {len(tokens)} tokens, without an end-of-sequence token"
     if gate.model.dtype == torch.float32 and diverged is not None:
-        return f"{prompt.id}: token {diverged['index']} differs from greedy in float32 (gap {gaps[worst]:.4g} at token {worst})"
+        where = f"{prompt.id}: token {diverged['index']} differs from greedy in float32"
+        return f"{where} (the worst gap is {gaps[worst]:.4g}, at token {worst})"
     if gaps and not gaps[worst] <= gate.epsilon:  # also for NaN
         return f"{prompt.id}: token {worst} lies {gaps[worst]:.4g} below the best logit, more than {gate.epsilon:g}"
     return None

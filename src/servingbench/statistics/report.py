@@ -10,11 +10,11 @@ from typing import Any
 from servingbench.errors import UserError
 from servingbench.metrics.records import Record, read_raw
 from servingbench.records.schema import suggest
+from servingbench.statistics.audits import Verdicts
 from servingbench.statistics.bootstrap import Resampler
-from servingbench.statistics.comparison import OVERALL, Arms, Comparison, compare
-from servingbench.statistics.gate import Gate
+from servingbench.statistics.comparison import Arms, Comparison, compare
 from servingbench.statistics.holm import holm
-from servingbench.statistics.settings import Settings
+from servingbench.statistics.settings import OVERALL, Settings
 
 FREE_NOTE = "Free timing: only prompts on which both arms wrote the same tokens are paired."
 
@@ -36,7 +36,7 @@ def read_arms(files: Sequence[Path], settings: Settings) -> dict[tuple[str, str]
         timing = records[0]["timing"]
         if timing != settings.timing:
             remedy = f"compare {settings.timing} runs with {settings.timing} runs"
-            raise UserError("another timing than the comparison's", file=file, key="timing", value=timing, remedy=remedy)
+            raise UserError("not the comparison's timing", file=file, key="timing", value=timing, remedy=remedy)
         if (workload, method) in arms:
             raise UserError("given twice", file=file, key="workload, method", value=f"{workload}, {method}")
         arms[workload, method] = records
@@ -48,7 +48,7 @@ def read_arms(files: Sequence[Path], settings: Settings) -> dict[tuple[str, str]
     return arms
 
 
-def statistics(arms: Arms, gate: Gate, settings: Settings) -> dict[str, Any]:
+def statistics(arms: Arms, verdicts: Verdicts, settings: Settings) -> dict[str, Any]:
     """Compare every method with the baseline, then the contrasts.
 
     Holm's family is every overall comparison with a p-value, contrasts included, but for the primary one, which is
@@ -56,7 +56,7 @@ def statistics(arms: Arms, gate: Gate, settings: Settings) -> dict[str, Any]:
 
     Args:
         arms: (workload, method) -> raw records, complete.
-        gate: (workload, method) -> None, or why the arm failed the lossless gate.
+        verdicts: (workload, method) -> None, or why the arm failed the lossless gate.
         settings: what to compare.
 
     Returns:
@@ -69,7 +69,7 @@ def statistics(arms: Arms, gate: Gate, settings: Settings) -> dict[str, Any]:
     for pairs in (against_baseline, settings.contrasts):
         found: list[Comparison] = []
         for method, reference in pairs:
-            comparisons, left_out = compare(method, reference, arms, gate, settings, resampler)
+            comparisons, left_out = compare(method, reference, arms, verdicts, settings, resampler)
             found += comparisons
             notes += left_out
         lists.append(found)

@@ -11,6 +11,8 @@ from servingbench.errors import UserError
 from servingbench.records.schema import suggest
 
 IntervalKind = Literal["bootstrap-t", "bca"]
+OVERALL = "overall"
+"""The scope of a comparison over all workloads."""
 KEY_FIELDS = ("revision", "gpu", "seed", "limit", "model")
 
 
@@ -60,14 +62,15 @@ class Settings:
         missing = [name for name in names if name not in value]
         if missing:
             raise UserError(f"missing {', '.join(missing)}", file=file, remedy="add it")
-        settings = cls(
-            **{
-                **value,
-                "methods": tuple(value["methods"]),
-                "workloads": tuple(value["workloads"]),
-                "contrasts": tuple((method, reference) for method, reference in value["contrasts"]),
-            }
-        )
+        for name in ("methods", "workloads"):
+            if not isinstance(value[name], list):
+                raise UserError("must be a list of names", file=file, key=name, value=value[name])
+        for contrast in value["contrasts"]:
+            if not isinstance(contrast, list) or len(contrast) != 2:
+                raise UserError("must be a pair [method, reference]", file=file, key="contrasts", value=contrast)
+        lists = {"methods": tuple(value["methods"]), "workloads": tuple(value["workloads"])}
+        contrasts = tuple((method, reference) for method, reference in value["contrasts"])
+        settings = cls(**{**value, **lists, "contrasts": contrasts})
         settings._check(file)
         return settings
 
@@ -75,6 +78,8 @@ class Settings:
         missing = [field for field in KEY_FIELDS if field not in self.key]
         if missing:
             raise UserError(f"missing {', '.join(missing)}", file=file, key="key", remedy="add it")
+        if OVERALL in self.workloads:
+            raise UserError("is the scope of all workloads together", file=file, key="workloads", value=OVERALL)
         if not self.workloads:
             raise UserError("no workload to compare on", file=file, key="workloads", remedy="name at least one")
         named = [("baseline", self.baseline), ("primary", self.primary)]

@@ -66,7 +66,8 @@ def test_another_runs_journal_is_set_aside_whole(tmp_path, notices):
         journal = open_journal(tmp_path, notices, identity)
         assert (journal.entries, journal.resumed) == ([], 0)
         journal.append(entry(0))
-    kept = [json.loads(path.read_text().split("\n")[0])["identity"] for path in sorted(tmp_path.glob("journal.stale-*"))]
+    stale = sorted(tmp_path.glob("journal.stale-*"))
+    kept = [json.loads(path.read_text().split("\n")[0])["identity"] for path in stale]
     assert kept == ["a", "b"]
     assert len(notices) == 2
     assert "journal.stale-2.jsonl" in notices[1]

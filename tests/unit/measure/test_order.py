@@ -1,6 +1,7 @@
 """The arms' order is balanced in place and in predecessor."""
 
 from collections import Counter
+from itertools import pairwise
 
 import pytest
 
@@ -18,7 +19,7 @@ def test_every_arm_takes_every_place_equally_often(arms):
 @pytest.mark.parametrize("arms", range(2, 13))
 def test_every_arm_follows_every_other_equally_often(arms):
     rows = williams_square(arms)
-    pairs = Counter(pair for row in rows for pair in zip(row, row[1:], strict=False))
+    pairs = Counter(pair for row in rows for pair in pairwise(row))
     assert set(pairs) == {(a, b) for a in range(arms) for b in range(arms) if a != b}
     assert set(pairs.values()) == {len(rows) // arms}
 

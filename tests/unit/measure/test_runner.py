@@ -1,4 +1,4 @@
-"""The paired block: every arm on every prompt once, in rotated order, failures kept, resumed runs the same as whole ones."""
+"""The paired block: every arm on every prompt once, in rotated order; failures kept; a resumed run like a whole one."""
 
 import dataclasses
 from collections import Counter
@@ -62,7 +62,8 @@ def block(model, *, count=4, timing="forced", repeats=1, change=None):
 def run(folder, block, sample=lambda: {"load": 1}):
     with Progress("test", log=folder / "log.txt") as progress:
         journal = Journal(folder, identity="x", notice=progress.note)
-        progress.begin(arms=block.arms_per_prompt * len(block.prompts), done=block.arms_per_prompt * len(journal.entries))
+        arms = block.arms_per_prompt
+        progress.begin(arms=arms * len(block.prompts), done=arms * len(journal.entries))
         run_block(block, journal, progress, sample)
     return journal
 
@@ -117,7 +118,9 @@ def test_a_free_run_that_leaves_greedy_is_recorded_with_its_margin(tmp_path, mod
     assert all(m.requests[0].reference is None for m in whole.methods.values())
 
 
-@pytest.mark.parametrize("failure", [torch.cuda.OutOfMemoryError("CUDA out of memory"), RuntimeError("no kernel"), MemoryError()])
+@pytest.mark.parametrize(
+    "failure", [torch.cuda.OutOfMemoryError("CUDA out of memory"), RuntimeError("no kernel"), MemoryError()]
+)
 def test_an_arm_that_fails_is_a_record_and_the_run_goes_on(tmp_path, model, failure):
     def fails_on_second(number, generation):
         if number == 1:
@@ -190,8 +193,8 @@ def test_a_failed_reference_fails_the_prompts_arms_alone(tmp_path, model):
 
     whole = dataclasses.replace(block(model, count=3), model=SometimesBroken(6))
     rows = records(run(tmp_path, whole))
-    assert Counter((r["prompt_id"], r["status"]) for r in rows) == {("p0", "ok"): 3, ("p1", "failed"): 3, ("p2", "ok"): 3}
-    assert "greedy reference failed: RuntimeError: out of memory" in next(r["error"] for r in rows if r["status"] == "failed")
+    assert [r["status"] for r in rows] == ["ok"] * 3 + ["failed"] * 3 + ["ok"] * 3
+    assert all("greedy reference failed: RuntimeError: out of memory" in r["error"] for r in rows[3:6])
     assert [len(method.observed) for method in whole.methods.values()] == [2, 2, 2]
 
 

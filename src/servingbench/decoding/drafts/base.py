@@ -6,6 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
 
 @dataclass(frozen=True)
 class Draft:
@@ -53,6 +58,8 @@ class Drafter(Protocol):
 
     max_nodes: int
     """The largest draft it ever proposes."""
+    costs: Floats | None
+    """Forward time by rows, filled in before any timing for a drafter that asks with an empty array; else None."""
 
     def start(self, prompt_ids: Sequence[int]) -> None:
         """Begin a request."""
@@ -79,6 +86,7 @@ class NoDraft:
     """Plain autoregressive decoding."""
 
     max_nodes = 0
+    costs: Floats | None = None
 
     def start(self, prompt_ids: Sequence[int]) -> None:
         """Nothing to prepare."""

@@ -16,6 +16,7 @@ from servingbench.errors import UserError
 Source = Literal["local", "global", "both"]
 ALPHAS = (0.0, 15.0, 4.0, 2.0, 1.0, 0.5)  # trust in shorter contexts, by the length of this one; the last for all longer
 ALL_ORDERS = 1 << 30
+NO_COSTS: Floats = np.empty(0)
 MATCH_TOKENS = 64  # of the prompt, enough to find its context in the shared index
 
 
@@ -55,9 +56,8 @@ class SuffixDrafter:
     ) -> None:
         if source not in ("local", "global", "both"):
             raise UserError("unknown source", key="source", value=source, remedy="use local, global or both")
-        self.by_cost = num_tokens == "cost"
         self.max_nodes = max_tokens if num_tokens == "cost" else num_tokens
-        self.costs: Floats = np.empty(0)
+        self.costs: Floats | None = np.empty(0) if num_tokens == "cost" else None
         self.local, self.shared = Automaton(), Automaton()
         self._reads_local, self._reads_shared = source != "global", source != "local"
         self._width, self._max_depth, self._min_prob = width, max_depth, min_prob
@@ -97,7 +97,7 @@ class SuffixDrafter:
             min(max_depth, self._max_depth),
             self._width,
             self._min_prob,
-            self.costs,
+            NO_COSTS if self.costs is None else self.costs,
             self._root_factor,
             self._nodes,
             self._probs,

@@ -11,11 +11,11 @@ from servingbench.records.files import read_json
 from servingbench.records.schema import validate
 from servingbench.statistics.settings import KEY_FIELDS, Settings
 
-Gate = Mapping[tuple[str, str], str | None]
+Verdicts = Mapping[tuple[str, str], str | None]
 """(workload, method) -> None where the arm passed, else the reason why it did not."""
 
 
-def read_gate(files: Sequence[Path], settings: Settings) -> dict[tuple[str, str], str | None]:
+def read_verdicts(files: Sequence[Path], settings: Settings) -> dict[tuple[str, str], str | None]:
     """The verdict on every arm of every workload.
 
     The baseline may be absent from an audit's methods (it is what they are measured against): its own worst gap then
@@ -42,7 +42,7 @@ def read_gate(files: Sequence[Path], settings: Settings) -> dict[tuple[str, str]
             problem = f"the workload was audited in {audits[workload][0]} too"
             raise UserError(problem, file=file, key="key.workload", value=workload)
         audits[workload] = (file, audit)
-    gate: dict[tuple[str, str], str | None] = {}
+    verdicts: dict[tuple[str, str], str | None] = {}
     for workload in settings.workloads:
         if workload not in audits:
             raise UserError(
@@ -53,8 +53,8 @@ def read_gate(files: Sequence[Path], settings: Settings) -> dict[tuple[str, str]
             )
         file, audit = audits[workload]
         for method in settings.methods:
-            gate[workload, method] = _reason(audit, file, method, is_baseline=method == settings.baseline)
-    return gate
+            verdicts[workload, method] = _reason(audit, file, method, is_baseline=method == settings.baseline)
+    return verdicts
 
 
 def _reason(audit: dict[str, Any], file: Path, method: str, *, is_baseline: bool) -> str | None:

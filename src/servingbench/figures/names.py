@@ -1,0 +1,12 @@
+"""The figures by name, for the workflow, which must not import matplotlib to know them."""
+
+FIGURE_NAMES = (
+    "speedup",
+    "tokens_per_forward",
+    "proposed_accepted",
+    "position_profile",
+    "throughput_memory",
+    "source_ablation",
+    "reported_speedup",
+    "reported_source_ablation",
+)

@@ -1,0 +1,129 @@
+"""A wrong configuration ends with one line that names the file, the key, the value and what is allowed."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+from servingbench.config.experiment import load_experiment, load_suite
+from servingbench.errors import UserError
+
+
+@pytest.fixture
+def folder(repository: Path, tmp_path: Path) -> Path:
+    """A copy of config/ that a test may spoil."""
+    return Path(shutil.copytree(repository / "config", tmp_path / "config"))
+
+
+def error_of(folder: Path, **changes: object) -> str:
+    """What the user reads when a suite with ``changes`` is run."""
+    suite = folder / "suites" / "mine.yaml"
+    suite.write_text(yaml.safe_dump(changes))
+    with pytest.raises(UserError) as caught:
+        load_suite(folder, suite)
+    text = str(caught.value)
+    assert "\n" not in text
+    return text
+
+
+def edit(folder: Path, table: str, row: str, **changes: object) -> None:
+    path = folder / f"{table}.yaml"
+    rows = yaml.safe_load(path.read_text())
+    rows.setdefault(row, {}).update(changes)
+    path.write_text(yaml.safe_dump(rows))
+
+
+@pytest.mark.parametrize("table", ["workloads", "methods", "gpus", "revisions", "models"])
+def test_an_unknown_name_is_answered_with_the_known_ones(folder: Path, table: str) -> None:
+    text = error_of(folder, **{table: ["no-such-thing"]})
+    assert f"mine.yaml: {table}" in text
+    assert "'no-such-thing'" in text
+    known = list(yaml.safe_load((folder / f"{table}.yaml").read_text()))
+    assert all(name in text for name in known)
+
+
+def test_a_close_name_is_suggested(folder: Path) -> None:
+    assert "Did you mean 'code-editing'?" in error_of(folder, workloads=["code-editng"])
+
+
+@pytest.mark.parametrize(
+    ("changes", "parts"),
+    [
+        ({"limit": -1}, ["mine.yaml: limit", "at least 1", "-1"]),
+        ({"limit": 0}, ["mine.yaml: limit", "at least 1"]),
+        ({"limit": "ten"}, ["mine.yaml: limit", "integer", "'ten'"]),
+        ({"limt": 3}, ["mine.yaml: limt", "unknown key", "Did you mean 'limit'?"]),
+        ({"timing": "warped"}, ["mine.yaml: timing", "forced, free", "'warped'"]),
+        ({"statistics": {"resample": 10}}, ["mine.yaml: statistics.resample", "unknown key", "'resamples'"]),
+        ({"statistics": {"primary": "tree_published"}}, ["mine.yaml: statistics.primary", "not among the methods"]),
+        ({"workloads": []}, ["mine.yaml: workloads"]),
+    ],
+)
+def test_wrong_values_name_file_key_and_remedy(folder: Path, changes: dict[str, object], parts: list[str]) -> None:
+    text = error_of(folder, **changes)
+    for part in parts:
+        assert part in text
+
+
+def test_a_value_from_the_command_line_is_not_blamed_on_a_file(folder: Path) -> None:
+    config = yaml.safe_load((folder / "config.yaml").read_text()) | {"limit": -3}
+    with pytest.raises(UserError, match=r"--config: limit: must be at least 1 \(got -3\)"):
+        load_experiment(folder, config, [folder / "config.yaml"])
+
+
+@pytest.mark.parametrize("table", ["models", "methods", "workloads", "revisions", "gpus"])
+def test_a_typo_in_any_table_is_refused(folder: Path, table: str) -> None:
+    row = next(iter(yaml.safe_load((folder / f"{table}.yaml").read_text())))
+    edit(folder, table, row, lable="x")
+    assert f"{table}.yaml: {row}.lable: unknown key" in error_of(folder)
+
+
+def test_a_repeated_row_is_refused(folder: Path) -> None:
+    path = folder / "gpus.yaml"
+    path.write_text(path.read_text() + "cpu: {label: again, kind: cpu, threads: 1}\n")
+    assert "the key 'cpu' stands twice" in error_of(folder)
+
+
+def test_broken_yaml_is_named_with_its_line(folder: Path) -> None:
+    (folder / "gpus.yaml").write_text("cpu:\n  label: [\n")
+    text = error_of(folder)
+    assert "gpus.yaml: line" in text
+    assert "not valid YAML" in text
+
+
+def test_a_missing_prompt_file_is_named(folder: Path) -> None:
+    (folder / "prompts" / "math.jsonl").unlink()
+    text = error_of(folder, workloads=["math"])
+    assert "workloads.yaml: math.source.file: no such file" in text
+
+
+def test_a_model_without_the_draft_model_that_a_method_needs(folder: Path) -> None:
+    edit(folder, "models", "lonely", label="x", source="local", path="/nowhere", dtype="float32")
+    assert "models.yaml: lonely.draft_model: draft_speculative needs a draft model" in error_of(folder, models=["lonely"])
+
+
+def test_a_hub_model_must_be_pinned_by_a_full_commit(folder: Path) -> None:
+    edit(folder, "models", "qwen3-8b", revision="main")
+    assert "models.yaml: qwen3-8b.revision" in error_of(folder)
+
+
+def test_every_suite_is_valid(repository: Path) -> None:
+    suites = sorted((repository / "config" / "suites").glob("*.yaml"))
+    assert suites
+    for suite in suites:
+        assert load_suite(repository / "config", suite).config["methods"]
+
+
+def test_the_spec_holds_only_what_the_run_depends_on(repository: Path) -> None:
+    experiment = load_suite(repository / "config")
+    key = {"revision": "v5.24.0", "gpu": "cpu", "seed": "7", "limit": "2", "model": "smollm2-135m", "workload": "math"}
+    spec = json.loads(experiment.generation_spec(**key))
+    assert spec["key"] == {**key, "seed": 7, "limit": 2}
+    assert list(spec["methods"]) == experiment.config["methods"]
+    assert spec["workload"]["max_new_tokens"] == experiment.config["max_new_tokens"]
+    assert "lossless" not in spec
+    single = json.loads(experiment.generation_spec(**key, method="prompt_lookup"))
+    assert list(single["methods"]) == ["prompt_lookup"]
