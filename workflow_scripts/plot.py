@@ -19,7 +19,9 @@ def main() -> None:
     parser.add_argument("--summaries", type=Path, nargs="*", default=[])
     parser.add_argument("--methods-table", type=Path, required=True)
     parser.add_argument("--workloads-table", type=Path)
-    parser.add_argument("--reported", type=Path, help="the folder config/reported, for the figures of published numbers")
+    parser.add_argument(
+        "--reported", type=Path, help="the folder config/reported, for the figures of published numbers"
+    )
     parser.add_argument("--out-stem", type=Path, required=True, help="path without extension")
     args = parser.parse_args()
     results = load_results(

@@ -22,7 +22,9 @@ def main() -> None:
     parser.add_argument("--methods-table", type=Path, required=True)
     parser.add_argument("--workloads-table", type=Path)
     parser.add_argument("--reported", type=Path, required=True, help="the folder config/reported")
-    parser.add_argument("--command", action="append", dest="commands", help="a command of the reproduce box; repeatable")
+    parser.add_argument(
+        "--command", action="append", dest="commands", help="a command of the reproduce box; repeatable"
+    )
     parser.add_argument("--out", type=Path, required=True, help="folder of the tables")
     args = parser.parse_args()
     results = load_results(

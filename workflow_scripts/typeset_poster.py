@@ -19,7 +19,9 @@ def main() -> None:
     parser.add_argument("--out-png", type=Path, required=True)
     parser.add_argument("--ppi", type=float, default=100.0, help="pixels per inch of the PNG")
     args = parser.parse_args()
-    typeset(args.source, tables=args.tables, figures=args.figures, out_pdf=args.out_pdf, out_png=args.out_png, ppi=args.ppi)
+    typeset(
+        args.source, tables=args.tables, figures=args.figures, out_pdf=args.out_pdf, out_png=args.out_png, ppi=args.ppi
+    )
 
 
 if __name__ == "__main__":

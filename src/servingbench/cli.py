@@ -1,16 +1,18 @@
-"""The command `servingbench`: what can be run, which files a run makes, and what came out. Everything else is snakemake."""
+"""The command `servingbench`: what can be run, which files a run makes, what came out. The rest is snakemake."""
 
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 
 from servingbench import console
 from servingbench.config import tables
 from servingbench.config.experiment import Experiment, load_suite
-from servingbench.config.paths import FIGURE_FOLDER, MODEL_FOLDER, POSTER_FOLDER, RAW, TABLES
+from servingbench.config.paths import FIGURE_FOLDER, POSTER_FOLDER, RAW, STATISTICS, SUMMARY, TABLES
 from servingbench.errors import UserError
 from servingbench.records.schema import suggest
 
@@ -54,13 +56,15 @@ def _outputs(experiment: Experiment, workload: str | None, *, tables: bool) -> I
     if tables:
         yield from experiment.expand(TABLES)
     else:
-        yield from experiment.expand(RAW, workload=[workload] if workload else experiment.workloads, method=experiment.methods)
+        workloads = [workload] if workload else experiment.workloads
+        yield from experiment.expand(RAW, workload=workloads, method=experiment.methods)
 
 
 def _list(what: str | None) -> None:
     known = load_suite(CONFIG).tables
     for name in [what] if what else ["suites", *tables.TABLES]:
-        rows = _suites() if name == "suites" else {row: str(value["label"]) for row, value in getattr(known, name).items()}
+        table = {} if name == "suites" else getattr(known, name)
+        rows = {row: str(value["label"]) for row, value in table.items()} or _suites()
         print(f"{name} (config/{name}{'/' if name == 'suites' else '.yaml'})")
         width = max(map(len, rows), default=0)
         sys.stdout.writelines(f"  {row:<{width}}  {label}\n" for row, label in rows.items())
@@ -71,7 +75,7 @@ def _suites() -> dict[str, str]:
     sizes = {}
     for path in sorted((CONFIG / "suites").glob("*.yaml")):
         suite = load_suite(CONFIG, path)
-        runs = len(list(suite.keys())) * len(suite.workloads)
+        runs = len(list(suite.all_keys())) * len(suite.workloads)
         arms = len(suite.methods) * suite.repeats
         sizes[path.stem] = (
             f"{runs} runs: {len(suite.models)} model x {len(suite.workloads)} workloads x {len(suite.gpus)} GPU x "
@@ -81,10 +85,24 @@ def _suites() -> dict[str, str]:
 
 
 def _show(experiment: Experiment) -> None:
-    from servingbench.figures.terminal import print_results
+    from servingbench.figures.data import load_results
+    from servingbench.poster.terminal import result_text
 
-    for key in experiment.keys():
-        print_results(Path(MODEL_FOLDER.format(**key)), Path(FIGURE_FOLDER.format(**key)), Path(POSTER_FOLDER.format(**key)), experiment)
+    for key in experiment.all_keys():
+        summaries = [
+            Path(SUMMARY.format(workload=workload, method=method, **key))
+            for workload, method in product(experiment.workloads, experiment.methods)
+        ]
+        results = load_results(
+            Path(STATISTICS.format(**key)),
+            summaries,
+            methods_table=CONFIG / "methods.yaml",
+            workloads_table=CONFIG / "workloads.yaml",
+        )
+        figures = sorted(map(str, Path(FIGURE_FOLDER.format(**key)).glob("*.svg")))
+        posters = sorted(map(str, Path(POSTER_FOLDER.format(**key)).glob("poster.*")))
+        width = shutil.get_terminal_size((100, 24)).columns
+        print(result_text(results, paths={"Figures": figures, "Poster": posters}, width=max(width, 60)), end="")
 
 
 if __name__ == "__main__":

@@ -45,6 +45,11 @@ def cpu_description() -> dict[str, Any]:
     }
 
 
+def openmp_settings() -> dict[str, str]:
+    """The environment variables that decide how OpenMP's threads run and wait."""
+    return {name: value for name, value in sorted(os.environ.items()) if name.startswith(("OMP_", "GOMP_", "KMP_"))}
+
+
 def _cpu_name() -> str:
     try:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")

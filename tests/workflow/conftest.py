@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 import yaml
-
 from tests.fixtures.tiny_folder import tiny_folder
 
 Completed = subprocess.CompletedProcess[str]
@@ -42,7 +41,8 @@ class Clone:
             timeout=900,
         )
         if check and done.returncode:
-            raise AssertionError(f"{command} ended with {done.returncode}\n{done.stdout[-4000:]}\n{done.stderr[-8000:]}")
+            output = f"{done.stdout[-4000:]}\n{done.stderr[-8000:]}"
+            raise AssertionError(f"{command} ended with {done.returncode}\n{output}")
         return done
 
     def table(self, name: str) -> dict[str, dict[str, object]]:

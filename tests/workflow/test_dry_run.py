@@ -6,7 +6,6 @@ import re
 
 import pytest
 import yaml
-
 from tests.workflow.conftest import Clone
 
 
@@ -34,7 +33,8 @@ def test_the_full_matrix_resolves(clone: Clone) -> None:
 
 
 def test_a_suite_runs_with_another_limit(clone: Clone) -> None:
-    text = clone.snakemake("-n", "--configfile", "config/suites/demo.yaml", "--config", "limit=2", "--", "figures/all").stdout
+    suite = "config/suites/demo.yaml"
+    text = clone.snakemake("-n", "--configfile", suite, "--config", "limit=2", "--", "figures/all").stdout
     assert "seed0-limit2" in text
     assert "seed0-limit3" not in text
 

@@ -8,10 +8,11 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from tests.fixtures.tiny_folder import tiny_folder
+from tests.workflow.conftest import Clone, make_clone, use_tiny_models
+
 from servingbench.records.files import read_json, read_jsonl
 from servingbench.records.schema import validate
-
-from tests.workflow.conftest import Clone, make_clone, use_tiny_models
 
 pytestmark = pytest.mark.slow
 REVISIONS = {"v4.57.3": "4.57.3", "v5.24.0": "5.24.0"}
@@ -115,7 +116,8 @@ def test_the_poster_tables_alone(finished: Clone) -> None:
 
 
 def test_the_report_holds_every_figure_and_table(finished: Clone) -> None:
-    finished.snakemake("--report", "report.zip", "--", "figures/all", *finished.run("servingbench", "outputs", "--tables").stdout.split())
+    tables = finished.run("servingbench", "outputs", "--tables").stdout.split()
+    finished.snakemake("--report", "report.zip", "--", "figures/all", *tables)
     with zipfile.ZipFile(finished.folder / "report.zip") as archive:
         names = archive.namelist()
     assert sum(name.endswith("speedup.png") for name in names) >= 2
@@ -139,9 +141,7 @@ def test_the_result_table_is_printed(finished: Clone) -> None:
         ("offline hub model", "cannot get the model"),
     ],
 )
-def test_a_bad_run_is_one_line_and_leaves_nothing(clone: Clone, tiny_models: Path, tmp_path: Path, spoil: str, message: str) -> None:
-    from tests.fixtures.tiny_folder import tiny_folder
-
+def test_a_bad_run_is_one_line_and_leaves_nothing(clone: Clone, tmp_path: Path, spoil: str, message: str) -> None:
     row = {"label": "x", "source": "local", "dtype": "float32"}
     environment = {}
     if spoil == "malformed line":
@@ -160,10 +160,11 @@ def test_a_bad_run_is_one_line_and_leaves_nothing(clone: Clone, tiny_models: Pat
         short = tiny_folder(tmp_path / "short", context=64)
         clone.edit("models", lambda rows: rows["tiny"].update(path=str(short)))
     else:
-        hub = {"label": "x", "source": "hub", "id": "no/such", "revision": "0" * 40, "dtype": "float32", "draft_model": "tiny-draft"}
+        hub = {**row, "source": "hub", "id": "no/such", "revision": "0" * 40, "draft_model": "tiny-draft"}
         clone.edit("models", lambda rows: rows.update(tiny=hub))
         environment = {"HF_HUB_OFFLINE": "1"}
-    done = clone.snakemake("--", *clone.run("servingbench", "outputs", "math").stdout.split(), check=False, **environment)
+    targets = clone.run("servingbench", "outputs", "math").stdout.split()
+    done = clone.snakemake("--", *targets, check=False, **environment)
     text = done.stderr + done.stdout
     assert done.returncode != 0
     assert message in text

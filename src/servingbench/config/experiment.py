@@ -15,6 +15,7 @@ from servingbench.errors import UserError
 from servingbench.prompts.sources import source_files
 from servingbench.records.schema import validate
 
+
 @dataclass(frozen=True)
 class Experiment:
     """A valid configuration with its tables; every name it uses exists and every combination makes sense."""
@@ -29,7 +30,7 @@ class Experiment:
         except KeyError:
             raise AttributeError(name) from None
 
-    def keys(self) -> Iterator[Row]:
+    def all_keys(self) -> Iterator[Row]:
         """Every (revision, GPU, model) that runs, as values for the patterns of config/paths.py."""
         for revision, gpu, model in product(self.config["revisions"], self.config["gpus"], self.config["models"]):
             fixed = {"seed": self.config["seed"], "limit": self.config["limit"]}
@@ -38,13 +39,13 @@ class Experiment:
     def expand(self, pattern: str, **wildcards: Iterable[str]) -> list[str]:
         """``pattern`` for every key that runs, and for every combination of ``wildcards``."""
         combinations = [dict(zip(wildcards, values, strict=True)) for values in product(*wildcards.values())]
-        return [pattern.format(**key, **extra) for key in self.keys() for extra in combinations]
+        return [pattern.format(**key, **extra) for key in self.all_keys() for extra in combinations]
 
     def figure_inputs(self) -> dict[str, list[str]]:
         """What the figures of each folder are drawn from."""
         workloads, methods = self.config["workloads"], self.config["methods"]
         inputs = {}
-        for key in self.keys():
+        for key in self.all_keys():
             runs = product(workloads, methods)
             summaries = [SUMMARY.format(workload=workload, method=method, **key) for workload, method in runs]
             inputs[FIGURE_FOLDER.format(**key)] = [STATISTICS.format(**key), *summaries]
@@ -152,7 +153,7 @@ def _origin(config: Mapping[str, Any], key: str, files: list[Path]) -> object:
         if key in content:
             given = isinstance(content[key], Mapping) or content[key] == config.get(key)
             return path if given else "--config"
-    return "--config" if key in config else (files or ["the configuration"])[0]
+    return "--config" if key in config else next(iter(files), "the configuration")
 
 
 def _check_statistics(config: Mapping[str, Any], origin: object) -> None:

@@ -1,9 +1,9 @@
 """An online suffix automaton with occurrence counts, compiled by numba.
 
-The states of the automaton (Blumer et al., 1985) are the classes of substrings of a text that end at the same places; it
-grows by one token in amortised constant time. Each state carries what drafting asks for: how often its strings occurred
-(capped), what followed their latest occurrence, and the link to its longest suffix that occurred elsewhere too. The
-suffix links from the current state visit every context that has been seen before, longest first.
+The states of the automaton (Blumer et al., 1985) are the classes of substrings of a text that end at the same places;
+it grows by one token in amortised constant time. Each state carries what drafting asks for: how often its strings
+occurred (capped), what followed their latest occurrence, and the link to its longest suffix that occurred elsewhere
+too. The suffix links from the current state visit every context that has been seen before, longest first.
 
 All of it lives in four int32 arrays, which every kernel takes in this order:
 
@@ -20,10 +20,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
-from numba import njit
 
-Ints = npt.NDArray[np.int32]
+from servingbench.decoding.jit import Ints, compiled
 
 M_STATES, M_EDGES, M_LAST, M_TOKENS = range(4)
 LENGTH, LINK, EDGES, COUNT, LAST = range(5)
@@ -34,13 +32,13 @@ COUNT_CAP = 64
 STATES_PER_TOKEN, EDGES_PER_TOKEN = 2, 3  # the bounds of the theory
 
 
-@njit(cache=True, inline="always")
+@compiled
 def _slot(state: int, token: int, mask: int) -> int:
     key = (np.uint64(state) * np.uint64(0x9E3779B97F4A7C15)) ^ (np.uint64(token) * np.uint64(0xC2B2AE3D27D4EB4F))
-    return np.int64((key ^ (key >> np.uint64(29))) & np.uint64(mask))
+    return int(np.int64((key ^ (key >> np.uint64(29))) & np.uint64(mask)))
 
 
-@njit(cache=True)
+@compiled
 def find_edge(edges: Ints, table: Ints, state: int, token: int) -> int:
     """The edge of a state that carries a token, or ``NONE``."""
     mask = table.size - 1
@@ -50,11 +48,11 @@ def find_edge(edges: Ints, table: Ints, state: int, token: int) -> int:
         if edge < 0:
             return NONE
         if edges[edge, SOURCE] == state and edges[edge, TOKEN] == token:
-            return edge
+            return int(edge)
         slot = (slot + 1) & mask
 
 
-@njit(cache=True)
+@compiled
 def _add_edge(meta: Ints, states: Ints, edges: Ints, table: Ints, state: int, token: int, target: int) -> None:
     edge = meta[M_EDGES]
     meta[M_EDGES] = edge + 1
@@ -70,9 +68,9 @@ def _add_edge(meta: Ints, states: Ints, edges: Ints, table: Ints, state: int, to
     table[slot] = edge + 1
 
 
-@njit(cache=True)
+@compiled
 def _add_state(meta: Ints, states: Ints, length: int) -> int:
-    state = meta[M_STATES]
+    state = int(meta[M_STATES])
     meta[M_STATES] = state + 1
     states[state, LENGTH] = length
     states[state, LINK] = NONE
@@ -82,7 +80,7 @@ def _add_state(meta: Ints, states: Ints, length: int) -> int:
     return state
 
 
-@njit(cache=True)
+@compiled
 def _split(meta: Ints, states: Ints, edges: Ints, table: Ints, parent: int, token: int, target: int) -> int:
     """Clone ``target`` for the strings that also end where ``parent`` + token does now; redirect to the clone."""
     clone = _add_state(meta, states, states[parent, LENGTH] + 1)
@@ -103,7 +101,7 @@ def _split(meta: Ints, states: Ints, edges: Ints, table: Ints, parent: int, toke
     return clone
 
 
-@njit(cache=True)
+@compiled
 def _append(meta: Ints, states: Ints, edges: Ints, table: Ints, token: int) -> None:
     last = meta[M_LAST]
 
@@ -147,14 +145,14 @@ def _append(meta: Ints, states: Ints, edges: Ints, table: Ints, token: int) -> N
         state = states[state, LINK]
 
 
-@njit(cache=True)
+@compiled
 def append_all(meta: Ints, states: Ints, edges: Ints, table: Ints, tokens: Ints) -> None:
     """Grow the text; the arrays must have room (see :meth:`Automaton.reserve`)."""
     for token in tokens:
         _append(meta, states, edges, table, token)
 
 
-@njit(cache=True)
+@compiled
 def rehash(meta: Ints, edges: Ints, table: Ints) -> None:
     """Fill an empty hash table with every edge."""
     mask = table.size - 1
@@ -165,20 +163,20 @@ def rehash(meta: Ints, edges: Ints, table: Ints) -> None:
         table[slot] = edge + 1
 
 
-@njit(cache=True)
+@compiled
 def step(states: Ints, edges: Ints, table: Ints, state: int, length: int, token: int) -> tuple[int, int]:
     """Follow a token from a matched context: the state and length of the longest suffix that is in the text."""
     while True:
         edge = find_edge(edges, table, state, token)
         if edge != NONE:
-            return edges[edge, TARGET], length + 1
+            return int(edges[edge, TARGET]), length + 1
         if state == ROOT:
             return ROOT, 0
         state = states[state, LINK]
         length = states[state, LENGTH]
 
 
-@njit(cache=True)
+@compiled
 def match(states: Ints, edges: Ints, table: Ints, state: int, length: int, tokens: Ints) -> tuple[int, int]:
     """Follow several tokens."""
     for token in tokens:

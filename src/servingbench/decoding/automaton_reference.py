@@ -5,7 +5,6 @@ Nothing here knows about suffix automata: a context is a substring, its occurren
 
 from __future__ import annotations
 
-import heapq
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import torch
 
-from servingbench.decoding.drafts import DRAFTS, build_drafter
+from servingbench.decoding.drafts import DRAFTS
 from servingbench.decoding.loop import LoopMethod, finish_reason
 from servingbench.decoding.target import Target, check_model
 from servingbench.decoding.types import Method, Reference, Request
@@ -32,12 +33,42 @@ def build_method(
     """
     options = dict(row.get("options") or {})
     kind = row.get("kind")
-    if kind == "loop":
-        draft = row.get("draft", "none")
-        if draft not in DRAFTS:
-            raise UserError("unknown draft", key=name, value=draft, remedy=f"known drafts: {', '.join(sorted(DRAFTS))}")
-        return LoopMethod(name, Target(model), build_drafter(draft, options))
-    raise UserError("unknown kind of method", key=name, value=kind, remedy="use loop or transformers")
+    if kind == "transformers":
+        from servingbench.decoding.hf import TransformersMethod  # the one module that needs transformers to import
+
+        assistant = None
+        if row.get("assistant") is not None:
+            if draft_model is None:
+                raise UserError(
+                    "the method needs a draft model and the model's row names none",
+                    key=name,
+                    remedy="set draft_model in config/models.yaml, or leave the method out",
+                )
+            assistant = draft_model
+        return TransformersMethod(name, model=model, draft_model=assistant, options=options)
+    if kind != "loop":
+        raise UserError("unknown kind of method", key=name, value=kind, remedy="use loop or transformers")
+    draft = row.get("draft", "none")
+    if draft not in DRAFTS:
+        raise UserError("unknown draft", key=name, value=draft, remedy=f"known drafts: {', '.join(sorted(DRAFTS))}")
+    if options.pop("static_table", False):
+        if static_table is None:
+            raise UserError(
+                "the method drafts from a static table and there is none",
+                key=name,
+                remedy="make the model's table first, or set static_table: false",
+            )
+        options["static_table"] = static_table
+    known = inspect.signature(DRAFTS[draft]).parameters
+    for option, value in options.items():
+        if option not in known:
+            raise UserError(
+                f"the draft {draft} has no such option",
+                key=f"{name}: {option}",
+                value=value,
+                remedy=f"it has: {', '.join(known) or 'none'}",
+            )
+    return LoopMethod(name, Target(model), DRAFTS[draft](**options))
 
 
 @torch.inference_mode()

@@ -10,8 +10,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import torch
 
-from servingbench.decoding.drafting import Floats
 from servingbench.decoding.drafts.base import Draft
+from servingbench.decoding.jit import Floats
 from servingbench.decoding.target import Target
 
 CONTEXT_TOKENS = 256

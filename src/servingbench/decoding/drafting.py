@@ -10,15 +10,13 @@ whose remaining weight shrinks by alpha_L / (N + rec + alpha_L), so the walk can
 With one order, rec = 0 and alpha = 0 it is the published rule: the longest match alone.
 
 **Draft.** Nodes leave a heap in order of path probability, at most ``width`` children per node: width 1 is a path.
-**Size.** Fixed, or the n that maximises (1 + f * sum of the n best path probabilities) / C(1 + n), where C is the time of
-a forward over that many rows and f < 1 corrects for steps starting where prediction has just failed.
+**Size.** Fixed, or the n that maximises (1 + f * sum of the n best path probabilities) / C(1 + n), where C is the time
+of a forward over that many rows and f < 1 corrects for steps starting where prediction has just failed.
 """
 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
-from numba import njit
 
 from servingbench.decoding.automaton import (
     COUNT,
@@ -28,14 +26,12 @@ from servingbench.decoding.automaton import (
     LINK,
     NEXT,
     NONE,
-    ROOT,
     TARGET,
     TOKEN,
-    Ints,
     step,
 )
+from servingbench.decoding.jit import Floats, Ints, compiled
 
-Floats = npt.NDArray[np.float64]
 Arrays = tuple[Ints, Ints, Ints]  # states, edges, table of one automaton
 
 MAX_EDGES = 64  # continuations of one context that are looked at, newest first
@@ -43,7 +39,7 @@ MAX_CANDIDATES = 128
 MIN_WEIGHT = 1e-3  # what is left for shorter contexts when the walk stops
 
 
-@njit(cache=True)
+@compiled
 def _add(tokens: Ints, probs: Floats, count: int, token: int, prob: float) -> int:
     for place in range(count):
         if tokens[place] == token:
@@ -56,7 +52,7 @@ def _add(tokens: Ints, probs: Floats, count: int, token: int, prob: float) -> in
     return count
 
 
-@njit(cache=True)
+@compiled
 def predict(
     local: Arrays,
     shared: Arrays,
@@ -115,7 +111,7 @@ def predict(
     return count
 
 
-@njit(cache=True)
+@compiled
 def _push(heap: Ints, size: int, scores: Floats, item: int) -> None:
     place = size
     while place > 0:
@@ -127,7 +123,7 @@ def _push(heap: Ints, size: int, scores: Floats, item: int) -> None:
     heap[place] = item
 
 
-@njit(cache=True)
+@compiled
 def _pop(heap: Ints, size: int, scores: Floats) -> int:
     top = heap[0]
     size -= 1
@@ -144,10 +140,10 @@ def _pop(heap: Ints, size: int, scores: Floats) -> int:
         heap[place] = heap[child]
         place = child
     heap[place] = item
-    return top
+    return int(top)
 
 
-@njit(cache=True)
+@compiled
 def best_size(probs: Floats, count: int, costs: Floats, root_factor: float) -> int:
     """How many nodes to verify: the n that maximises expected tokens per unit of time."""
     best, best_rate = 0, 1.0 / costs[1]
@@ -160,7 +156,7 @@ def best_size(probs: Floats, count: int, costs: Floats, root_factor: float) -> i
     return best
 
 
-@njit(cache=True)
+@compiled
 def draft(
     local: Arrays,
     shared: Arrays,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from time import perf_counter_ns
+from typing import Any
 
 import torch
 
@@ -11,6 +12,7 @@ from servingbench.decoding.cost import forward_costs
 from servingbench.decoding.drafts.base import Draft, Drafter
 from servingbench.decoding.target import Target
 from servingbench.decoding.types import FinishReason, Generation, Request, Step
+from servingbench.errors import UserError
 
 
 class LoopMethod:
@@ -99,6 +101,29 @@ class LoopMethod:
                 self.target.verify(cache, 0, draft).argmax(dim=-1).tolist()
 
 
+def custom_generate(method: LoopMethod) -> Callable[..., torch.Tensor]:
+    """The loop as transformers takes it: ``model.generate(inputs, custom_generate=custom_generate(method))``."""
+
+    def generate(
+        model: Any, input_ids: torch.Tensor, generation_config: Any = None, attention_mask: Any = None, **kwargs: Any
+    ) -> torch.Tensor:
+        if input_ids.shape[0] != 1:
+            raise UserError("the loop decodes one text at a time", key="batch size", value=input_ids.shape[0])
+        if generation_config.do_sample:
+            raise UserError("the loop decodes greedily", key="do_sample", value=True, remedy="set do_sample=False")
+        if attention_mask is not None and not bool(attention_mask.all()):
+            raise UserError("the loop takes no padding", key="attention_mask", remedy="pass the prompt without padding")
+        eos = generation_config.eos_token_id
+        request = Request(
+            prompt_ids=tuple(input_ids[0].tolist()),
+            max_new_tokens=generation_config.max_length - input_ids.shape[1],
+            eos_token_ids=frozenset(eos if isinstance(eos, list) else [] if eos is None else [eos]),
+        )
+        return torch.cat([input_ids, input_ids.new_tensor([method.generate(request).new_token_ids])], dim=1)
+
+    return generate
+
+
 def accept(
     draft: Draft | None, choose: Callable[[int, int], int], eos_token_ids: frozenset[int], room: int
 ) -> tuple[list[int], list[int]]:
@@ -135,13 +160,11 @@ def chooser(logits: torch.Tensor, request: Request, committed: int) -> Callable[
     On a GPU one reduction and one transfer for all rows is cheaper than a round trip per row. A forced replay does the
     same work and then answers with the reference.
     """
-    if logits.device.type == "cpu":
+    everywhere: list[int] | None = None if logits.device.type == "cpu" else logits.argmax(dim=-1).tolist()
 
-        def greedy(row: int) -> int:
-            return int(logits[row].argmax())
+    def greedy(row: int) -> int:
+        return int(logits[row].argmax()) if everywhere is None else everywhere[row]
 
-    else:
-        greedy = logits.argmax(dim=-1).tolist().__getitem__
     reference = request.reference
     if reference is None:
         return lambda row, place: greedy(row)

@@ -48,6 +48,12 @@ def check_model(model: Any) -> None:
         )
 
 
+def synchronize(device: torch.device) -> None:
+    """Wait for a device, so that a timer beside it tells the truth."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
 class Target:
     """One loaded model: forwards over rows of a text whose prefix is cached.
 
@@ -92,9 +98,8 @@ class Target:
         return KVCache(layers=self.config.num_hidden_layers, capacity=length + draft)
 
     def synchronize(self) -> None:
-        """Wait for the device, so that a timer beside it tells the truth."""
-        if self.device.type == "cuda":
-            torch.cuda.synchronize(self.device)
+        """Wait for the model's device."""
+        synchronize(self.device)
 
     def prefill(self, cache: KVCache, prompt_ids: Sequence[int]) -> torch.Tensor:
         """Run the prompt and return its last row's logits, (1, vocabulary)."""

@@ -1,1 +1,1 @@
-"""Figures: one file per figure, one style, one registry; everything drawn is read from summary.json and statistics.json."""
+"""Figures: one file per figure, one style, one registry; all is read from summary.json and statistics.json."""

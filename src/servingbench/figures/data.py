@@ -112,7 +112,9 @@ class ResultSet:
         """The transformers version that ran, and its commit if it has one."""
         rows = [summary["provenance"].get("transformers", {}) for summary in self.summaries.values()]
         versions = dict.fromkeys(
-            row["version"] + (f" @ {row['commit'][:9]}" if row.get("commit") else "") for row in rows if row.get("version")
+            row["version"] + (f" @ {row['commit'][:9]}" if row.get("commit") else "")
+            for row in rows
+            if row.get("version")
         )
         return ", ".join(versions) or str(self.key["revision"])
 
@@ -186,7 +188,10 @@ def _check_key(key: Record, expected: Record, path: Path) -> None:
         if key.get(name) != value:
             raise UserError(
                 f"belongs to another run than the statistics, whose {name} is {value!r}",
-                file=path, key=f"key.{name}", value=key.get(name), remedy="pass the summaries of one key",
+                file=path,
+                key=f"key.{name}",
+                value=key.get(name),
+                remedy="pass the summaries of one key",
             )
 
 

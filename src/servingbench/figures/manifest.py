@@ -21,7 +21,7 @@ def manifest(root: Path, figures: Iterable[Path], inputs: Mapping[str, Sequence[
             the longest key that fits a figure counts.
 
     Returns:
-        ``{"schema_version", "figures": [{"path", "sha256", "bytes", "inputs": [{"path", "sha256"}]}]}``, sorted by path.
+        ``{"schema_version", "figures": [{"path", "sha256", "bytes", "inputs": [{"path", "sha256"}]}]}``, by path.
 
     Raises:
         UserError: for a missing file, or a figure whose inputs are not given.
@@ -58,7 +58,9 @@ def read_inputs(text: str) -> dict[str, list[str]]:
     else:
         value = read_json(Path(text))
     if not isinstance(value, dict) or not all(isinstance(paths, list) for paths in value.values()):
-        raise UserError("must be an object of lists of paths", key="--inputs", remedy='for instance {"figures/x": ["a.json"]}')
+        raise UserError(
+            "must be an object of lists of paths", key="--inputs", remedy='for instance {"figures/x": ["a.json"]}'
+        )
     return {str(key): [str(path) for path in paths] for key, paths in value.items()}
 
 

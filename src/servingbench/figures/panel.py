@@ -1,4 +1,4 @@
-"""The half-width figure that most figures are: title, how to read it, a legend of methods, one pair of axes, a footer."""
+"""The half-width figure that most figures are: title, how to read it, legend, one pair of axes, footer."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def panel(
     left_in: float = 0.62,
     rows: int = 0,
 ) -> tuple[Figure, Axes]:
-    """A half-width figure with a legend of ``labels`` (key -> text), growing with the legend and with ``rows`` on the y axis.
+    """A half-width figure with a legend of ``labels``, growing with the legend and with ``rows``.
 
     Args:
         results: gives the looks and the footer.
         title: what is shown.
         subtitle: how to read it; wrapped.
-        labels: the legend, in order.
+        labels: the legend's texts by key, in order.
         footer: replaces the machine's line.
         looks: replaces the methods' looks, by legend key.
         left_in: room for the y labels.
@@ -43,11 +43,17 @@ def panel(
     columns = _columns(list(labels.values()))
     lines = -(-len(labels) // columns)
     subtitle_lines = textwrap.wrap(subtitle, 70)
-    extra_in = LEGEND_LINE_IN * max(0, lines - 1) + max(0.0, rows * ROW_IN - 1.6)
+    extra_in = LEGEND_LINE_IN * max(0, lines - 1) + max(0.0, rows * ROW_IN - 1.4)
     figure = new_figure(NARROW_IN, NARROW_HEIGHT_IN + extra_in)
     left, bottom, right, top = frame(
-        figure, title=title, subtitle=subtitle_lines, footer=footer or results.footer, left_in=left_in, right_in=0.22,
-        bottom_in=0.44, gap_in=LEGEND_LINE_IN * lines + 0.17,
+        figure,
+        title=title,
+        subtitle=subtitle_lines,
+        footer=footer or results.footer,
+        left_in=left_in,
+        right_in=0.22,
+        bottom_in=0.42,
+        gap_in=LEGEND_LINE_IN * lines + 0.17,
     )
     axes = figure.add_axes((left, bottom, right - left, top - bottom))
     axes.tick_params(length=0)
@@ -65,15 +71,26 @@ def legend(
         for name, text in labels.items()
     ]
     figure.legend(
-        handles=handles, loc="lower left", bbox_to_anchor=(left_in / figure.get_size_inches()[0], y), ncols=columns,
-        frameon=False, fontsize=9, handletextpad=0.1, handlelength=1.4, columnspacing=1.1, borderaxespad=0, borderpad=0,
+        handles=handles,
+        loc="lower left",
+        bbox_to_anchor=(left_in / figure.get_size_inches()[0], y),
+        ncols=columns,
+        frameon=False,
+        fontsize=9,
+        handletextpad=0.1,
+        handlelength=1.4,
+        columnspacing=1.1,
+        borderaxespad=0,
+        borderpad=0,
         labelspacing=0.35,
     )
 
 
 def category_rows(axes: Axes, labels: Sequence[str]) -> None:
     """Rows from top to bottom, a hairline through each."""
-    axes.set_yticks(range(len(labels)), [textwrap.shorten(label, LABEL_CHARACTERS, placeholder="…") for label in labels])
+    axes.set_yticks(
+        range(len(labels)), [textwrap.shorten(label, LABEL_CHARACTERS, placeholder="…") for label in labels]
+    )
     axes.set_ylim(len(labels) - 0.4, -0.6)
     axes.spines["left"].set_visible(False)
     axes.grid(axis="x")
@@ -95,6 +112,6 @@ def _columns(labels: Sequence[str]) -> int:
         # matplotlib fills legends column by column
         per = -(-len(labels) // columns)
         widths = [max(len(text) for text in labels[start : start + per]) for start in range(0, len(labels), per)]
-        if sum(0.40 + 0.076 * width for width in widths) <= NARROW_IN - 0.1 and (columns < 4 or len(labels) == 4):
+        if sum(0.38 + 0.070 * width for width in widths) <= NARROW_IN - 0.1 and (columns < 4 or len(labels) == 4):
             return columns
     return 1

@@ -22,15 +22,25 @@ def position_profile(results: ResultSet) -> Figure:
     figure, axes = panel(
         results,
         title=TITLE,
-        subtitle=f"Share of drafts at least k deep whose first k tokens were all accepted; positions with {LEAST}+ drafts.",
+        subtitle="Share of drafts at least k deep whose first k tokens were all accepted; "
+        f"positions with {LEAST}+ drafts.",
         labels={name: results.method_label(name) for name in profiles},
         left_in=0.66,
     )
     for name, profile in profiles.items():
         look = results.look(name)
         axes.plot(
-            range(1, len(profile) + 1), profile, color=look.color, marker=look.marker, markersize=5.5, linewidth=1.6,
-            markeredgecolor="white", markeredgewidth=0.6, gid=f"line/{name}", clip_on=False, zorder=3,
+            range(1, len(profile) + 1),
+            profile,
+            color=look.color,
+            marker=look.marker,
+            markersize=5.5,
+            linewidth=1.6,
+            markeredgecolor="white",
+            markeredgewidth=0.6,
+            gid=f"line/{name}",
+            clip_on=False,
+            zorder=3,
         )
     axes.set_ylim(0, 1)
     axes.set_xlim(0.5, max(len(profile) for profile in profiles.values()) + 0.5)
@@ -39,12 +49,12 @@ def position_profile(results: ResultSet) -> Figure:
     axes.grid(axis="y")
     axes.spines["left"].set_visible(False)
     axes.set_xlabel("position k in the draft")
-    axes.set_ylabel("accepted up to k")
+    axes.set_ylabel("accepted up to k", size=9)
     return figure
 
 
 def pooled_reach(results: ResultSet, method: str) -> list[float]:
-    """r_k over all workloads: the per-workload r_k weighted by its #(depth >= k), up to the first k with too few drafts."""
+    """r_k over all workloads: each one's r_k weighted by its #(depth >= k), up to the first k with too few drafts."""
     accepted: list[float] = []
     drafts: list[int] = []
     for workload in results.workloads:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from servingbench.figures.data import ResultSet, mean
+from servingbench.figures.data import ResultSet
 from servingbench.figures.panel import panel
 from servingbench.figures.style import MUTED, RULE, note_figure
 
@@ -44,13 +46,32 @@ def proposed_accepted(results: ResultSet) -> Figure:
         look = results.look(method)
         own = [(workload, points[workload, method]) for workload in results.workloads if (workload, method) in points]
         for workload, (x, y) in own if many else ():
-            axes.plot([x], [y], color=look.color, marker=look.marker, markersize=4, alpha=0.55, markeredgewidth=0, zorder=2,
-                      gid=f"point/{workload}/{method}")
-        centre = [mean(point[axis] for _, point in own) for axis in (0, 1)]
-        axes.plot(centre[:1], centre[1:], color=look.color, marker=look.marker, markersize=9.5, markeredgecolor="white",
-                  markeredgewidth=0.9, zorder=3, linestyle="", gid=f"mean/{method}")
+            axes.plot(
+                [x],
+                [y],
+                color=look.color,
+                marker=look.marker,
+                markersize=4,
+                alpha=0.55,
+                markeredgewidth=0,
+                zorder=2,
+                gid=f"point/{workload}/{method}",
+            )
+        x_mean, y_mean = (math.fsum(point[axis] for _, point in own) / len(own) for axis in (0, 1))
+        axes.plot(
+            [x_mean],
+            [y_mean],
+            color=look.color,
+            marker=look.marker,
+            markersize=9.5,
+            markeredgecolor="white",
+            markeredgewidth=0.9,
+            zorder=3,
+            linestyle="",
+            gid=f"mean/{method}",
+        )
     axes.set_xlabel("proposed tokens per step")
-    axes.set_ylabel("accepted per step")
+    axes.set_ylabel("accepted per step", size=9)
     return figure
 
 
@@ -58,5 +79,14 @@ def _ray(axes: Axes, rate: float, right: float, top: float) -> None:
     """A ray of one acceptance rate, its label near the end, inside the axes."""
     end = min(right, top / rate)
     axes.plot([0, end], [0, rate * end], color=RULE, linewidth=0.9, zorder=1)
-    axes.text(0.93 * end, 0.93 * rate * end, f"{100 * rate:g}%", size=7.5, color=MUTED, ha="center", va="center", zorder=1.2,
-              bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8})
+    axes.text(
+        0.93 * end,
+        0.93 * rate * end,
+        f"{100 * rate:g}%",
+        size=7.5,
+        color=MUTED,
+        ha="center",
+        va="center",
+        zorder=1.2,
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8},
+    )

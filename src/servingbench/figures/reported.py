@@ -31,8 +31,14 @@ def reported_speedup(results: ResultSet) -> Figure:
     methods = [name for name in METHOD_LABELS if any(number.method == name for number in numbers)]
     figure = new_figure(WIDE_IN, REPORTED_HEIGHT_IN)
     left, bottom, right, top = frame(
-        figure, title=TITLE, subtitle="Published speedups over autoregressive decoding, as printed; their raw records are not public, so no intervals.",
-        footer=_sources(numbers, columns=160), left_in=0.1, bottom_in=0.5, gap_in=0.62,
+        figure,
+        title=TITLE,
+        subtitle="Published speedups over autoregressive decoding, as printed; "
+        "their raw records are not public, so no intervals.",
+        footer=_sources(numbers, columns=160),
+        left_in=0.1,
+        bottom_in=0.5,
+        gap_in=0.62,
     )
     ends = [number.value for number in numbers]
     limits = (min(0.9, *ends) / 1.08, max(ends) * 1.08)
@@ -45,16 +51,30 @@ def reported_speedup(results: ResultSet) -> Figure:
         _dots(axes, own, labels=labels, methods=methods, limits=limits)
         first = own[0]
         per = f"{first.n_prompts} prompts per task" if first.n_prompts else ""
-        axes.set_title(", ".join(filter(None, (f"{first.model} on {first.gpu}, {first.date}", per))), pad=8, x=-room / (width - room - 0.02), ha="left")
+        axes.set_title(
+            ", ".join(filter(None, (f"{first.model} on {first.gpu}, {first.date}", per))),
+            pad=8,
+            x=-room / (width - room - 0.02),
+            ha="left",
+        )
     legend(
-        figure, {name: METHOD_LABELS[name] for name in methods}, {name: look(name) for name in methods}, left_in=SIDE_IN,
-        y=top + 0.44 / REPORTED_HEIGHT_IN, columns=len(methods),
+        figure,
+        {name: METHOD_LABELS[name] for name in methods},
+        {name: look(name) for name in methods},
+        left_in=SIDE_IN,
+        y=top + 0.44 / REPORTED_HEIGHT_IN,
+        columns=len(methods),
     )
     return figure
 
 
 def _dots(
-    axes: Axes, numbers: Sequence[ReportedNumber], *, labels: Sequence[str], methods: Sequence[str], limits: tuple[float, float]
+    axes: Axes,
+    numbers: Sequence[ReportedNumber],
+    *,
+    labels: Sequence[str],
+    methods: Sequence[str],
+    limits: tuple[float, float],
 ) -> None:
     category_rows(axes, labels)
     axes.tick_params(length=0)
@@ -69,8 +89,17 @@ def _dots(
     for number in numbers:
         style = look(number.method)
         y = labels.index(number.workload_label) + dodge(present.index(number.method), len(present))
-        axes.plot([number.value], [y], color=style.color, marker=style.marker, markersize=7, markeredgecolor="white",
-                  markeredgewidth=0.7, zorder=3, gid=f"point/{number.experiment}/{number.workload}/{number.method}")
+        axes.plot(
+            [number.value],
+            [y],
+            color=style.color,
+            marker=style.marker,
+            markersize=7,
+            markeredgecolor="white",
+            markeredgewidth=0.7,
+            zorder=3,
+            gid=f"point/{number.experiment}/{number.workload}/{number.method}",
+        )
 
 
 def reported_source_ablation(results: ResultSet) -> Figure:
@@ -84,7 +113,8 @@ def reported_source_ablation(results: ResultSet) -> Figure:
     figure, axes = panel(
         results,
         title=ABLATION_TITLE,
-        subtitle=f"Published tok/s of suffix decoding relative to the local index. {first.model} on {first.gpu}, {first.date}, {first.n_prompts} prompts.",
+        subtitle="Published tok/s of suffix decoding relative to the local index. "
+        f"{first.model} on {first.gpu}, {first.date}, {first.n_prompts} prompts.",
         labels={name: SOURCE_LABELS[name] for name in sources},
         looks={name: _source_look(name) for name in sources},
         footer=_sources(numbers, columns=74),
@@ -96,9 +126,17 @@ def reported_source_ablation(results: ResultSet) -> Figure:
     for number in numbers:
         local = select(numbers, workload=number.workload, index_source="local")[0]
         style, row = _source_look(number.index_source), labels.index(number.workload_label)
-        axes.plot([number.value / local.value], [row + dodge(sources.index(number.index_source), len(sources), spread=0.4)],
-                  color=style.color, marker=style.marker, markersize=7, markeredgecolor="white", markeredgewidth=0.7, zorder=3,
-                  gid=f"point/{number.workload}/{number.index_source}")
+        axes.plot(
+            [number.value / local.value],
+            [row + dodge(sources.index(number.index_source), len(sources), spread=0.4)],
+            color=style.color,
+            marker=style.marker,
+            markersize=7,
+            markeredgecolor="white",
+            markeredgewidth=0.7,
+            zorder=3,
+            gid=f"point/{number.workload}/{number.index_source}",
+        )
     axes.set_xlim(left=0)
     axes.margins(x=0.08)
     axes.set_xlabel("throughput relative to local")

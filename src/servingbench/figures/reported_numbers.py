@@ -66,7 +66,10 @@ def _load(path: Path) -> list[ReportedNumber]:
 def _number(row: dict[str, str | None], path: Path, line: str) -> ReportedNumber:
     if row["status"] != "reported":
         raise UserError(
-            "status must be 'reported'", file=path, key=f"{line}, status", value=row["status"],
+            "status must be 'reported'",
+            file=path,
+            key=f"{line}, status",
+            value=row["status"],
             remedy="measured numbers belong in results/, not here",
         )
     if not row["source"]:

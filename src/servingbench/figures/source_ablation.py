@@ -21,13 +21,17 @@ def source_ablation(results: ResultSet) -> Figure:
     """One row per scope, one dot and interval per source of the index."""
     arms = ablation_arms(results)
     if not arms:
-        note = "One source of drafts was run.\nThe ablation needs the same method with source:\nlocal, global and both (config/methods.yaml)."
+        note = (
+            "One source of drafts was run.\nThe ablation needs the same method with source:\n"
+            "local, global and both (config/methods.yaml)."
+        )
         return note_figure(title=TITLE, note=note, footer=results.footer)
     rows = [results.workload_label(scope) for scope in results.scopes]
     figure, axes = panel(
         results,
         title=TITLE,
-        subtitle=f"Speedup over {results.method_label(results.baseline).lower()}, with intervals. Earlier responses are those of the same workload.",
+        subtitle=f"Speedup over {results.method_label(results.baseline).lower()}, with intervals. "
+        "Earlier responses are those of the same workload.",
         labels={method: SOURCES.get(source, source) for source, method in arms.items()},
         left_in=label_room_in(rows),
         rows=len(rows),
@@ -47,9 +51,25 @@ def source_ablation(results: ResultSet) -> Figure:
             if comparison is None or comparison["status"] != "ok" or comparison["speedup"] is None:
                 continue
             if comparison["ci"]:
-                axes.plot(comparison["ci"], [row + offset] * 2, color=look.color, linewidth=1.6, zorder=2, gid=f"ci/{scope}/{method}")
-            axes.plot([comparison["speedup"]], [row + offset], color=look.color, marker=look.marker, markersize=6,
-                      markeredgecolor="white", markeredgewidth=0.7, zorder=3, gid=f"point/{scope}/{method}")
+                axes.plot(
+                    comparison["ci"],
+                    [row + offset] * 2,
+                    color=look.color,
+                    linewidth=1.6,
+                    zorder=2,
+                    gid=f"ci/{scope}/{method}",
+                )
+            axes.plot(
+                [comparison["speedup"]],
+                [row + offset],
+                color=look.color,
+                marker=look.marker,
+                markersize=6,
+                markeredgecolor="white",
+                markeredgewidth=0.7,
+                zorder=3,
+                gid=f"point/{scope}/{method}",
+            )
     axes.set_xlabel("speedup (log scale)")
     return figure
 
@@ -66,4 +86,5 @@ def ablation_arms(results: ResultSet) -> dict[str, str]:
         family = json.dumps([row.get("kind"), row.get("draft"), rest], sort_keys=True)
         families.setdefault(family, {})[str(options["source"])] = method
     found = next((family for family in families.values() if len(family) > 1), {})
-    return {source: found[source] for source in sorted(found, key=lambda name: (list(SOURCES).index(name) if name in SOURCES else 9, name))}
+    known = [source for source in SOURCES if source in found]
+    return {source: found[source] for source in [*known, *sorted(set(found) - set(known))]}

@@ -1,10 +1,11 @@
-"""The main figure: every method's speedup over the baseline, per workload and overall, with intervals and the A/A band."""
+"""The main figure: speedups over the baseline, per workload and overall, with intervals and the A/A band."""
 
 from __future__ import annotations
 
 import math
 import textwrap
 from collections.abc import Sequence
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -14,7 +15,7 @@ from servingbench.figures.data import OVERALL, Record, ResultSet, prompt_counts
 from servingbench.figures.style import BAND, INK, MUTED, RULE, WIDE_IN, frame, ink, new_figure, note_figure
 
 TITLE = "Speedup over autoregressive decoding"
-NICE_RATIOS = (0.1, 0.125, 0.2, 0.25, 0.33, 0.5, 0.67, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0)
+NICE_RATIOS = (0.1, 0.125, 0.2, 0.25, 0.33, 0.5, 0.67, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0)
 STATUS_TEXT = {"not_lossless": "not lossless", "too_few": "too few (n = {n})", "failed": "failed"}
 VALUES_IN = 1.45  # room right of the large panel for the estimates and their intervals
 CLIP = 2.0  # an interval is drawn at most this factor beyond the outermost estimate; an arrow says that it goes on
@@ -25,11 +26,14 @@ def speedup(results: ResultSet) -> Figure:
     methods = results.contenders
     if not methods:
         return note_figure(
-            title=TITLE, note="Only the baseline was run:\nthere is nothing to compare.", footer=results.footer, wide=True
+            title=TITLE,
+            note="Only the baseline was run:\nthere is nothing to compare.",
+            footer=results.footer,
+            wide=True,
         )
     labels = [textwrap.fill(results.method_label(name), 21) for name in methods]
     rows, columns = _grid(len(results.workloads))
-    height_in = 1.72 + max(2.4, rows * (0.40 + 0.145 * len(methods)), 0.38 * len(methods))
+    height_in = 1.72 + max(2.05, rows * (0.40 + 0.145 * len(methods)), 0.38 * len(methods))
     figure = new_figure(WIDE_IN, height_in)
     left, bottom, right, top = frame(
         figure,
@@ -42,9 +46,16 @@ def speedup(results: ResultSet) -> Figure:
     )
     limits = ratio_limits(results)
     alone = len(results.scopes) == 1
-    end = right - VALUES_IN / WIDE_IN if alone else left + (2.5 if columns < 4 else 2.2) / WIDE_IN
+    end = right - VALUES_IN / WIDE_IN if alone else left + (2.5 if columns < 4 else 1.9) / WIDE_IN
     axes = figure.add_axes((left, bottom, end - left, top - bottom))
-    _panel(axes, results, results.scopes[0], limits=limits, ticks=ratio_ticks(*limits, most=12 if alone else 6), detailed=True)
+    _panel(
+        axes,
+        results,
+        results.scopes[0],
+        limits=limits,
+        ticks=ratio_ticks(*limits, most=12 if alone else 6),
+        detailed=True,
+    )
     axes.set_yticks(range(len(methods)), labels)
     for label, name in zip(axes.get_yticklabels(), methods, strict=True):
         label.set(color=ink(results.look(name).color), fontweight="bold")
@@ -92,7 +103,7 @@ def _panel(
         axes.axvspan(*band, color=BAND, linewidth=0, zorder=0.6, gid=f"band/{scope}")
     axes.axvline(1, color=INK, linewidth=0.9, zorder=1.5)
     dense = _grid(len(results.workloads))[1] > 3
-    axes.set_title(_panel_title(results, scope, dense=dense), size=12 if detailed else 8 if dense else 9.5, pad=6)
+    axes.set_title(_panel_title(results, scope, dense=dense), size=12 if detailed else 7.8 if dense else 9.5, pad=6)
     for row, method in enumerate(methods):
         _row(axes, results, results.comparison(method, scope), method=method, scope=scope, y=row, detailed=detailed)
 
@@ -102,36 +113,77 @@ def _row(
 ) -> None:
     look = results.look(method)
     low, high = axes.get_xlim()
-    beside = {"xycoords": axes.get_yaxis_transform(), "textcoords": "offset points", "va": "center", "annotation_clip": False}
+    beside: dict[str, Any] = {
+        "xycoords": axes.get_yaxis_transform(),
+        "textcoords": "offset points",
+        "va": "center",
+        "annotation_clip": False,
+    }
     value = comparison["speedup"] if comparison else None
     if comparison is None or comparison["status"] != "ok" or value is None:
-        text = STATUS_TEXT.get(comparison["status"], "no comparison").format(n=comparison["n"]) if comparison else "not run"
+        text = (
+            STATUS_TEXT.get(comparison["status"], "no comparison").format(n=comparison["n"])
+            if comparison
+            else "not run"
+        )
         roomy = math.log(high) > -math.log(low)  # the longer side of the line at 1
-        axes.annotate(text, (1, y), xytext=(6 if roomy else -6, 0), textcoords="offset points", va="center", style="italic",
-                      ha="left" if roomy else "right", size=9 if detailed else 7.5, color=MUTED, annotation_clip=False)
+        axes.annotate(
+            text,
+            (1, y),
+            xytext=(6 if roomy else -6, 0),
+            textcoords="offset points",
+            va="center",
+            style="italic",
+            ha="left" if roomy else "right",
+            size=9 if detailed else 7.5,
+            color=MUTED,
+            annotation_clip=False,
+        )
         return
     size = 9 if detailed else 6
     if comparison["ci"]:
         start, end = max(comparison["ci"][0], low), min(comparison["ci"][1], high)
-        axes.plot([start, end], [y, y], color=look.color, linewidth=3 if detailed else 2, zorder=2.5, gid=f"ci/{scope}/{method}")
+        axes.plot(
+            [start, end],
+            [y, y],
+            color=look.color,
+            linewidth=3 if detailed else 2,
+            zorder=2.5,
+            gid=f"ci/{scope}/{method}",
+        )
         for edge, inside, marker in ((low, comparison["ci"][0] >= low, "<"), (high, comparison["ci"][1] <= high, ">")):
             if not inside:
                 axes.plot([edge], [y], color=look.color, marker=marker, markersize=size - 1, clip_on=False, zorder=2.6)
     axes.plot(
-        [value], [y], color=look.color, marker=look.marker, markersize=size, markeredgecolor="white", markeredgewidth=0.8,
-        zorder=3, gid=f"point/{scope}/{method}",
+        [value],
+        [y],
+        color=look.color,
+        marker=look.marker,
+        markersize=size,
+        markeredgecolor="white",
+        markeredgewidth=0.8,
+        zorder=3,
+        gid=f"point/{scope}/{method}",
     )
     text = f"{value:.2f}"
-    axes.annotate(text, (1, y), xytext=(8 if detailed else 4, 0), ha="left", size=12 if detailed else 8.5,
-                  weight="bold" if detailed else "normal", color=ink(look.color), **beside)
+    axes.annotate(
+        text,
+        (1, y),
+        xytext=(8 if detailed else 4, 0),
+        ha="left",
+        size=12 if detailed else 8.5,
+        weight="bold" if detailed else "normal",
+        color=ink(look.color),
+        **beside,
+    )
     if detailed and comparison["ci"]:
         text = f"[{comparison['ci'][0]:.2f}, {comparison['ci'][1]:.2f}]"
         axes.annotate(text, (1, y), xytext=(44, 0), ha="left", size=9, color=MUTED, **beside)
 
 
 def _panel_title(results: ResultSet, scope: str, *, dense: bool) -> str:
-    """The scope's label, cut to its panel; with its n where the workloads differ in it (the footer says it otherwise)."""
-    label, room = results.workload_label(scope), 17 if dense else 26
+    """The scope's label, cut to its panel; with its n where the workloads differ in it (else the footer says it)."""
+    label, room = results.workload_label(scope), 16 if dense else 26
     if len(results.scopes) == 1:
         return label
     suffix = ""
@@ -156,7 +208,9 @@ def ratio_ticks(low: float, high: float, *, most: int = 6) -> list[float]:
     inside = [ratio for ratio in NICE_RATIOS if low <= ratio <= high]
     least = math.log(high / low) / most
     kept = [1.0]
-    for ratio in sorted((r for r in inside if r != 1.0), key=lambda r: (not math.log2(r).is_integer(), abs(math.log(r)))):
+    for ratio in sorted(
+        (r for r in inside if r != 1.0), key=lambda r: (not math.log2(r).is_integer(), abs(math.log(r)))
+    ):
         if all(abs(math.log(ratio / other)) >= least for other in kept):
             kept.append(ratio)
     return sorted(kept)
@@ -164,7 +218,7 @@ def ratio_ticks(low: float, high: float, *, most: int = 6) -> list[float]:
 
 def _grid(workloads: int) -> tuple[int, int]:
     """Rows and columns of the small panels."""
-    columns = {1: 1, 2: 2, 3: 3, 4: 2}.get(workloads, 3 if workloads <= 9 else 4)
+    columns = workloads if workloads <= 3 else min(5, math.ceil(workloads / 2))
     return math.ceil(workloads / columns), columns
 
 
@@ -177,7 +231,8 @@ def _subtitle(results: ResultSet) -> list[str]:
     percent = f"{100 * settings['confidence']:g}%"
     text = f"Dot: geometric mean over prompts, paired. Bar: {percent} {settings['interval']} interval."
     if results.aa_interval(results.scopes[0]):
-        text += f" Grey band: the same interval for {results.method_label(results.baseline).lower()} against itself (A/A): nothing inside it is resolved."
+        baseline = results.method_label(results.baseline).lower()
+        text += f" Grey band: the same interval for {baseline} against itself (A/A): nothing inside it is resolved."
     else:
         why = "the A/A arm has no interval" if results.aa else "no A/A arm was run"
         text += f" How small a difference can be resolved is not known: {why}."
@@ -186,4 +241,3 @@ def _subtitle(results: ResultSet) -> list[str]:
     if results.comparison(primary, overall):
         text += f" Primary contrast, declared beforehand: {results.method_label(primary)}."
     return textwrap.wrap(text, 150)
-

@@ -19,7 +19,7 @@ BAND = "#DDE1E7"  # the A/A band
 
 WIDE_IN = 11.0
 NARROW_IN = 4.6
-NARROW_HEIGHT_IN = 3.15
+NARROW_HEIGHT_IN = 2.95
 
 RC: dict[str, Any] = {
     "font.family": "DejaVu Sans",
@@ -126,7 +126,8 @@ def style() -> Iterator[None]:
     """Draw and save inside this context."""
     with mpl.rc_context():
         mpl.rcdefaults()
-        mpl.rcParams.update(RC)
+        for name, value in RC.items():
+            mpl.rcParams[name] = value  # type: ignore[index]  # RC holds only names of parameters
         yield
 
 
@@ -139,8 +140,15 @@ def new_figure(width_in: float, height_in: float) -> Figure:
 
 
 def frame(
-    figure: Figure, *, title: str, subtitle: str | Sequence[str], footer: str, left_in: float, right_in: float = SIDE_IN,
-    bottom_in: float = 0.55, gap_in: float = 0.16,
+    figure: Figure,
+    *,
+    title: str,
+    subtitle: str | Sequence[str],
+    footer: str,
+    left_in: float,
+    right_in: float = SIDE_IN,
+    bottom_in: float = 0.55,
+    gap_in: float = 0.16,
 ) -> tuple[float, float, float, float]:
     """Write title, subtitle lines and footer, and return the (left, bottom, right, top) that is left for axes.
 
@@ -166,7 +174,9 @@ def frame(
         figure.text(SIDE_IN / width, y / height, line, ha="left", va="top", size=10 if wide else 8.8, color=MUTED)
         y -= SUBTITLE_IN * (1.12 if wide else 1)
     for row, line in enumerate(reversed(footer.split("\n"))):
-        figure.text(SIDE_IN / width, (0.04 + FOOT_LINE_IN * row) / height, line, ha="left", va="bottom", size=7.5, color=MUTED)
+        figure.text(
+            SIDE_IN / width, (0.04 + FOOT_LINE_IN * row) / height, line, ha="left", va="bottom", size=7.5, color=MUTED
+        )
     below = 0.08 + FOOT_LINE_IN * (footer.count("\n") + 1) + bottom_in
     return left_in / width, below / height, 1 - right_in / width, (y - gap_in) / height
 

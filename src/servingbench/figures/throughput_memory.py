@@ -40,15 +40,33 @@ def throughput_memory(results: ResultSet) -> Figure:
         look = results.look(method)
         own = [(workload, points[workload, method]) for workload in results.workloads if (workload, method) in points]
         for workload, (memory, rate) in own if many else ():
-            axes.plot([memory / scale], [rate], color=look.color, marker=look.marker, markersize=4, alpha=0.55,
-                      markeredgewidth=0, zorder=2, gid=f"point/{workload}/{method}")
+            axes.plot(
+                [memory / scale],
+                [rate],
+                color=look.color,
+                marker=look.marker,
+                markersize=4,
+                alpha=0.55,
+                markeredgewidth=0,
+                zorder=2,
+                gid=f"point/{workload}/{method}",
+            )
         memory_mean, rate_mean = mean(memory for _, (memory, _) in own), geometric_mean(rate for _, (_, rate) in own)
         if memory_mean is not None and rate_mean is not None:
-            axes.plot([memory_mean / scale], [rate_mean], color=look.color, marker=look.marker, markersize=9.5,
-                      markeredgecolor="white", markeredgewidth=0.9, zorder=3, gid=f"mean/{method}")
+            axes.plot(
+                [memory_mean / scale],
+                [rate_mean],
+                color=look.color,
+                marker=look.marker,
+                markersize=9.5,
+                markeredgecolor="white",
+                markeredgewidth=0.9,
+                zorder=3,
+                gid=f"mean/{method}",
+            )
     axes.margins(0.12)
     axes.set_ylim(bottom=0)
     axes.grid()
     axes.set_xlabel("peak memory (GiB)" if large else "peak memory (MiB)")
-    axes.set_ylabel("tokens per second")
+    axes.set_ylabel("tokens per second", size=9)
     return figure

@@ -41,8 +41,17 @@ def tokens_per_forward(results: ResultSet) -> Figure:
             if value is None:
                 continue
             axes.plot([1, value], [row + offset] * 2, color=look.color, linewidth=1, alpha=0.45, zorder=2)
-            axes.plot([value], [row + offset], color=look.color, marker=look.marker, markersize=6.5,
-                      markeredgecolor="white", markeredgewidth=0.7, zorder=3, gid=f"point/{workload}/{method}")
+            axes.plot(
+                [value],
+                [row + offset],
+                color=look.color,
+                marker=look.marker,
+                markersize=6.5,
+                markeredgecolor="white",
+                markeredgewidth=0.7,
+                zorder=3,
+                gid=f"point/{workload}/{method}",
+            )
     axes.set_xlim(min(0.95, *values.values()), 1.04 * max(1.25, *values.values()))
     axes.set_xlabel("tokens per forward")
     return figure

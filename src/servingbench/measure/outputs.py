@@ -13,6 +13,7 @@ from servingbench.measure.monitor import DeviceMonitor
 from servingbench.measure.session import Session
 from servingbench.provenance import (
     cpu_description,
+    openmp_settings,
     package_versions,
     pipeline_state,
     source_digest,
@@ -37,6 +38,7 @@ def run_identity(session: Session) -> str:
             "packages": package_versions(),
             "machine": DeviceMonitor(session.device).describe(),
             "threads": torch.get_num_threads(),
+            "openmp": openmp_settings(),
             "source": source_digest(MEASURED_WITH),
         }
     )
@@ -58,7 +60,7 @@ def provenance(
         "transformers": transformers_description(session.environment),
         "packages": package_versions(),
         "device": {**monitor.describe(), "samples": samples},
-        "cpu": cpu_description(),
+        "cpu": {**cpu_description(), "openmp": openmp_settings()},
         "prompts": session.header,
         "pipeline": {**pipeline_state(), "source_sha256": source_digest(MEASURED_WITH)},
         "threads": torch.get_num_threads(),

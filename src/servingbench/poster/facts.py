@@ -8,7 +8,7 @@ from servingbench.figures.data import Record, ResultSet, device_name, prompt_cou
 from servingbench.figures.reported_numbers import ReportedNumber, select
 from servingbench.figures.source_ablation import ablation_arms
 from servingbench.figures.style import ink
-from servingbench.poster.tables import NO_VALUE, STATUS_CELL, Table, floor_note, interval_note, number
+from servingbench.poster.tables import NO_VALUE, STATUS_CELL, Table, floor_note, interval_note, lossless_tables, number
 
 
 def fact_tables(results: ResultSet, *, commands: Sequence[str]) -> list[Table]:
@@ -43,7 +43,7 @@ def headline(results: ResultSet) -> dict[str, str]:
         "primary": results.method_label(primary),
         "primary_speedup": number(row["speedup"]) if row and known else NO_VALUE,
         "primary_interval": f"{row['ci'][0]:.2f} to {row['ci'][1]:.2f}" if row and known and row["ci"] else "",
-        "primary_status": "" if known or row is None else STATUS_CELL.get(row["status"], row["status"]),
+        "primary_status": "" if known or row is None else STATUS_CELL.get(row["status"], str(row["status"])),
         "primary_n": str(row["n"]) if row else "0",
         "confidence": f"{100 * results.statistics['settings']['confidence']:g}%",
         "workloads": str(len(results.workloads)),
@@ -52,6 +52,7 @@ def headline(results: ResultSet) -> dict[str, str]:
         "interval_note": interval_note(results),
         "floor_note": floor_note(results),
         "has_ablation": "yes" if ablation_arms(results) else "no",
+        "gate_note": " ".join(lossless_tables(results)[0].notes),
         "has_gate": "yes" if results.lossless else "no",
     }
 
@@ -59,21 +60,32 @@ def headline(results: ResultSet) -> dict[str, str]:
 def limits(results: ResultSet) -> list[str]:
     """What these results cannot say, most important first."""
     lines = [floor_note(results)]
-    open_rows = [row for row in _overall(results) if row["status"] == "ok" and row["ci"] and row["ci"][0] <= 1 <= row["ci"][1]]
+    open_rows = [
+        row for row in _overall(results) if row["status"] == "ok" and row["ci"] and row["ci"][0] <= 1 <= row["ci"][1]
+    ]
     if open_rows:
         parts = [results.method_label(row["method"]) + _needed(row) for row in open_rows]
         lines.append(f"Overall, not told from 1: {'; '.join(parts)}.")
     counts = prompt_counts(results)
-    lines.append(f"{counts or 'No'} paired prompts per workload, one sample (seed {results.key['seed']}): other prompts may differ by more than these intervals.")
+    lines.append(
+        f"{counts or 'No'} paired prompts per workload, one sample (seed {results.key['seed']}): "
+        "other prompts may differ by more than these intervals."
+    )
     missing = [row for row in results.statistics["comparisons"] if row["status"] != "ok"]
     for status in dict.fromkeys(row["status"] for row in missing):
         own = [row for row in missing if row["status"] == status]
         names = list(dict.fromkeys(results.method_label(row["method"]) for row in own))
-        text = f"No speedup, {STATUS_CELL.get(status, status)}: {', '.join(names)} ({len(own)} of {len(results.statistics['comparisons'])} comparisons)."
-        lines.append(text)
-    lines.append(f"One machine ({results.device}), one model ({results.key['model']}), one request at a time, greedy: nothing about other hardware, batches or sampling.")
+        share = f"{len(own)} of {len(results.statistics['comparisons'])} comparisons"
+        lines.append(f"No speedup, {STATUS_CELL.get(status, status)}: {', '.join(names)} ({share}).")
+    lines.append(
+        f"One machine ({results.device}), one model ({results.key['model']}), one request at a time, greedy: "
+        "nothing about other hardware, batches or sampling."
+    )
     if results.statistics["settings"]["timing"] == "forced":
-        lines.append("Timed on the reference text (forced replay): a method that writes another text in low precision may run at another speed.")
+        lines.append(
+            "Timed on the reference text (forced replay): a method that writes another text in low precision "
+            "may run at another speed."
+        )
     return [*lines, *results.statistics["notes"]]
 
 
@@ -82,6 +94,7 @@ def provenance(results: ResultSet) -> list[tuple[str, str]]:
     records = [summary["provenance"] for summary in results.summaries.values()]
     settings = results.statistics["settings"]
     torch = _each(record.get("packages", {}).get("torch") for record in records)
+    counts, confidence = prompt_counts(results), f"{100 * settings['confidence']:g}%"
     commits = _each(_commit(record.get("pipeline", {})) for record in records)
     started, finished = min(_times(results, "started"), default=""), max(_times(results, "finished"), default="")
     return [
@@ -90,9 +103,12 @@ def provenance(results: ResultSet) -> list[tuple[str, str]]:
         ("Revision", f"{results.key['revision']} (transformers {results.revision})"),
         ("torch", torch),
         ("Pipeline commit", commits),
-        ("Prompts", f"seed {results.key['seed']}, limit {results.key['limit']}, n = {prompt_counts(results) or 0} per workload"),
+        ("Prompts", f"seed {results.key['seed']}, limit {results.key['limit']}, n = {counts or 0} per workload"),
         ("Timing", str(settings["timing"])),
-        ("Intervals", f"{100 * settings['confidence']:g}% {settings['interval']}, {settings['resamples']:,} resamples, seed {settings['seed']}"),
+        (
+            "Intervals",
+            f"{confidence} {settings['interval']}, {settings['resamples']:,} resamples, seed {settings['seed']}",
+        ),
         ("Run", f"{started[:16]} to {finished[:16]}".replace("T", " ") if started else "not recorded"),
     ]
 
@@ -124,7 +140,11 @@ def _overall(results: ResultSet) -> list[Record]:
 
 
 def _needed(row: Record) -> str:
-    return f" (about {row['n_to_resolve']:,} prompts would; n = {row['n']})" if row["n_to_resolve"] else f" (n = {row['n']})"
+    return (
+        f" (about {row['n_to_resolve']:,} prompts would; n = {row['n']})"
+        if row["n_to_resolve"]
+        else f" (n = {row['n']})"
+    )
 
 
 def _times(results: ResultSet, name: str) -> list[str]:

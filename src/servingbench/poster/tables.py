@@ -8,11 +8,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from servingbench.figures.data import OVERALL, Record, ResultSet
+from servingbench.figures.data import Record, ResultSet
 from servingbench.figures.reported_numbers import METHOD_LABELS, SOURCE_LABELS, ReportedNumber, select
 from servingbench.records.files import write_text
 
-NO_VALUE = "–"
+NO_VALUE = "\N{EN DASH}"
 STATUS_CELL = {"not_lossless": "not lossless", "too_few": "too few", "failed": "failed"}
 
 
@@ -75,7 +75,9 @@ def speedup_table(results: ResultSet) -> Table:
         own = [results.comparison(name, scope) for name in arms]
         counts = sorted({row["n"] for row in own if row})
         n = NO_VALUE if not counts else str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-        cells = [comparison_cell(row, digits=3 if name == results.aa else 2) for name, row in zip(arms, own, strict=True)]
+        cells = [
+            comparison_cell(row, digits=3 if name == results.aa else 2) for name, row in zip(arms, own, strict=True)
+        ]
         rows.append((results.workload_label(scope), n, *cells))
     labels = [results.method_label(name) if name != results.aa else "A/A" for name in arms]
     return Table("speedup", ("Workload", "n", *labels), tuple(rows), (interval_note(results), floor_note(results)))
@@ -86,7 +88,8 @@ def interval_note(results: ResultSet) -> str:
     settings = results.statistics["settings"]
     return (
         f"Geometric-mean speedup over {results.method_label(results.baseline).lower()}, paired per prompt, with the "
-        f"{100 * settings['confidence']:g}% {settings['interval']} interval ({settings['resamples']:,} resamples); n: paired prompts."
+        f"{100 * settings['confidence']:g}% {settings['interval']} interval ({settings['resamples']:,} resamples); "
+        "n: paired prompts."
     )
 
 
@@ -107,18 +110,47 @@ def floor_note(results: ResultSet) -> str:
 def comparisons_table(results: ResultSet) -> Table:
     """Every comparison and contrast, one per row, with both intervals and the secondary speedups."""
     columns = (
-        "method", "reference", "scope", "status", "n", "speedup", "ci_low", "ci_high", "percentile_ci_low", "percentile_ci_high",
-        "speedup_total", "speedup_mean_of_rates", "p_value", "p_holm", "primary", "n_to_resolve", "identical_outputs", "reason",
+        "method",
+        "reference",
+        "scope",
+        "status",
+        "n",
+        "speedup",
+        "ci_low",
+        "ci_high",
+        "percentile_ci_low",
+        "percentile_ci_high",
+        "speedup_total",
+        "speedup_mean_of_rates",
+        "p_value",
+        "p_holm",
+        "primary",
+        "n_to_resolve",
+        "identical_outputs",
+        "reason",
     )
     rows = []
     for row in [*results.statistics["comparisons"], *results.statistics["contrasts"]]:
         ends = [end for name in ("ci", "percentile_ci") for end in row[name] or (None, None)]
-        rows.append((
-            row["method"], row["reference"], row["scope"], row["status"], str(row["n"]), number(row["speedup"], 4),
-            *(number(end, 4) for end in ends), number(row["speedup_total"], 4), number(row["speedup_mean_of_rates"], 4),
-            number(row["p_value"], 4), number(row["p_holm"], 4), "yes" if row["primary"] else "no",
-            NO_VALUE if row["n_to_resolve"] is None else str(row["n_to_resolve"]), str(row["identical_outputs"]), row["reason"] or "",
-        ))  # fmt: skip
+        rows.append(
+            (
+                row["method"],
+                row["reference"],
+                row["scope"],
+                row["status"],
+                str(row["n"]),
+                number(row["speedup"], 4),
+                *(number(end, 4) for end in ends),
+                number(row["speedup_total"], 4),
+                number(row["speedup_mean_of_rates"], 4),
+                number(row["p_value"], 4),
+                number(row["p_holm"], 4),
+                "yes" if row["primary"] else "no",
+                NO_VALUE if row["n_to_resolve"] is None else str(row["n_to_resolve"]),
+                str(row["identical_outputs"]),
+                row["reason"] or "",
+            )
+        )
     return Table("comparisons", columns, tuple(rows), (floor_note(results),))
 
 
@@ -163,23 +195,46 @@ def lossless_tables(results: ResultSet) -> list[Table]:
         own = {name: gate["methods"][method] for name, gate in results.lossless.items() if method in gate["methods"]}
         for workload, row in own.items():
             gate = results.lossless[workload]
-            single.append((
-                results.workload_label(workload), results.method_label(method), "passed" if row["passed"] else "FAILED",
-                f"{row['identical_outputs']} of {row['prompts']}", number(row["worst_gap"], 3), f"{gate['epsilon']:g}",
-                number(gate["baseline_worst_gap"], 3), row["reason"] or "",
-            ))  # fmt: skip
+            single.append(
+                (
+                    results.workload_label(workload),
+                    results.method_label(method),
+                    "passed" if row["passed"] else "FAILED",
+                    f"{row['identical_outputs']} of {row['prompts']}",
+                    number(row["worst_gap"], 3),
+                    f"{gate['epsilon']:g}",
+                    number(gate["baseline_worst_gap"], 3),
+                    row["reason"] or "",
+                )
+            )
         gaps = [row["worst_gap"] for row in own.values() if row["worst_gap"] is not None]
         identical, prompts = (sum(row[name] for row in own.values()) for name in ("identical_outputs", "prompts"))
         failed = [results.workload_label(name) for name, row in own.items() if not row["passed"]]
         verdict = "passed" if not failed else "FAILED: " + ", ".join(failed)
-        pooled.append((results.method_label(method), f"{identical} of {prompts}", number(max(gaps, default=None), 3), verdict))
+        pooled.append(
+            (results.method_label(method), f"{identical} of {prompts}", number(max(gaps, default=None), 3), verdict)
+        )
     gates = list(results.lossless.values())
     notes = []
     if gates:
-        dtypes, epsilons = (", ".join(dict.fromkeys(f"{gate[name]}" for gate in gates)) for name in ("dtype", "epsilon"))
+        dtypes, epsilons = (
+            ", ".join(dict.fromkeys(f"{gate[name]}" for gate in gates)) for name in ("dtype", "epsilon")
+        )
         worst = max(gate["baseline_worst_gap"] for gate in gates)
-        notes = [f"Run in {dtypes}; gap under float32 weights, allowed up to {epsilons}. The baseline's own worst gap: {worst:.3f}."]
-    columns = ("workload", "method", "gate", "identical outputs", "worst gap", "epsilon", "baseline worst gap", "reason")
+        notes = [
+            f"Run in {dtypes}; gap under float32 weights, allowed up to {epsilons}. "
+            f"The baseline's own worst gap: {worst:.3f}."
+        ]
+    columns = (
+        "workload",
+        "method",
+        "gate",
+        "identical outputs",
+        "worst gap",
+        "epsilon",
+        "baseline worst gap",
+        "reason",
+    )
     return [
         Table("lossless", columns, tuple(single), tuple(notes)),
         Table("lossless_methods", ("Method", "Same text", "Worst gap", "Gate"), tuple(pooled), tuple(notes)),
@@ -188,7 +243,8 @@ def lossless_tables(results: ResultSet) -> list[Table]:
 
 def reported_tables(numbers: Sequence[ReportedNumber]) -> list[Table]:
     """The published tables as published: methods or sources across or down as there, values as printed."""
-    note = ("; ".join(f"Reported, not measured here. Source: {name}." for name in dict.fromkeys(row.source for row in numbers)),)
+    sources = dict.fromkeys(row.source for row in numbers)
+    note = (f"Reported, not measured here. Source: {'; '.join(sources)}.",)
     h100 = select(numbers, gpu="H100", quantity="speedup", reference="autoregressive")
     methods = list(dict.fromkeys(row.method for row in h100))
     tables = [
@@ -196,22 +252,28 @@ def reported_tables(numbers: Sequence[ReportedNumber]) -> list[Table]:
             "reported_h100",
             ("Task", *(METHOD_LABELS[name] for name in methods)),
             tuple((label, *(row.text for row in select(h100, workload_label=label))) for label in _labels(h100)),
-            note + tuple(_contrast_note(row) for row in select(numbers, gpu="H100") if row.reference != "autoregressive"),
+            note
+            + tuple(_contrast_note(row) for row in select(numbers, gpu="H100") if row.reference != "autoregressive"),
         )
     ]
     l40s = [row for row in select(numbers, gpu="L40S") if not row.index_source]
     groups = list(dict.fromkeys((row.quantity, row.unit, row.method) for row in l40s))
-    for name, quantities in (("reported_l40s_speedup", ("speedup",)), ("reported_l40s", tuple(dict.fromkeys(row.quantity for row in l40s)))):
+    every = tuple(dict.fromkeys(row.quantity for row in l40s))
+    for name, quantities in (("reported_l40s_speedup", ("speedup",)), ("reported_l40s", every)):
         rows = tuple(
-            (*((f"{quantity.replace('_', ' ')} ({unit})",) if len(quantities) > 1 else ()), METHOD_LABELS[method],
-             *(row.text for row in select(l40s, quantity=quantity, method=method)))
-            for quantity, unit, method in groups if quantity in quantities
-        )  # fmt: skip
+            (
+                *((f"{quantity.replace('_', ' ')} ({unit})",) if len(quantities) > 1 else ()),
+                METHOD_LABELS[method],
+                *(row.text for row in select(l40s, quantity=quantity, method=method)),
+            )
+            for quantity, unit, method in groups
+            if quantity in quantities
+        )
         head = ("Quantity", "Method") if len(quantities) > 1 else ("Method",)
         tables.append(Table(name, (*head, *_labels(l40s)), rows, note))
     ablation = [row for row in numbers if row.index_source]
-    sources = [name for name in SOURCE_LABELS if select(ablation, index_source=name)]
-    rows = tuple((SOURCE_LABELS[name], *(row.text for row in select(ablation, index_source=name))) for name in sources)
+    indexes = [name for name in SOURCE_LABELS if select(ablation, index_source=name)]
+    rows = tuple((SOURCE_LABELS[name], *(row.text for row in select(ablation, index_source=name))) for name in indexes)
     return [*tables, Table("reported_source_ablation", ("Index (tok/s)", *_labels(ablation)), rows, note)]
 
 
@@ -233,6 +295,3 @@ def all_tables(results: ResultSet) -> list[Table]:
         *lossless_tables(results),
         *reported_tables(results.reported),
     ]
-
-
-__all__ = ["OVERALL", "Table", "all_tables", "write_tables"]

@@ -9,7 +9,7 @@ from servingbench.poster.tables import comparison_cell, floor_note, interval_not
 
 
 def result_text(results: ResultSet, *, paths: Mapping[str, Sequence[str]] | None = None, width: int = 100) -> str:
-    """Title, speedups (methods down, scopes across, folded to ``width`` columns), floor, and the paths of what was made.
+    """Title, speedups (methods down, scopes across, folded to ``width`` columns), floor, paths of what was made.
 
     Args:
         results: measured results.
@@ -17,7 +17,9 @@ def result_text(results: ResultSet, *, paths: Mapping[str, Sequence[str]] | None
         width: columns of the terminal.
     """
     key = results.key
-    title = f"{key['model']} on {results.device}, transformers {results.revision}, seed {key['seed']}, limit {key['limit']}"
+    title = (
+        f"{key['model']} on {results.device}, transformers {results.revision}, seed {key['seed']}, limit {key['limit']}"
+    )
     blocks = [title, ""]
     for scopes in _chunks(results, width):
         blocks += [*_block(results, scopes), ""]
@@ -32,7 +34,10 @@ def result_text(results: ResultSet, *, paths: Mapping[str, Sequence[str]] | None
 def _block(results: ResultSet, scopes: Sequence[str]) -> list[str]:
     arms = [name for name in results.statistics["methods"] if name != results.baseline]
     head = ["", *(results.workload_label(scope) for scope in scopes)]
-    rows = [[results.method_label(name), *(comparison_cell(results.comparison(name, scope)) for scope in scopes)] for name in arms]
+    rows = [
+        [results.method_label(name), *(comparison_cell(results.comparison(name, scope)) for scope in scopes)]
+        for name in arms
+    ]
     rates = [_rate(results, scope) for scope in scopes]
     counts = {row[0]: row[1] for row in speedup_table(results).rows}
     tail = [
@@ -56,7 +61,8 @@ def _reasons(results: ResultSet) -> list[str]:
     """Why comparisons are missing, each reason once."""
     rows = [row for row in results.statistics["comparisons"] if row["status"] != "ok"]
     return [
-        f"No speedup for {results.method_label(row['method'])}, {results.workload_label(row['scope'])}: {row['reason'] or row['status']}"
+        f"No speedup for {results.method_label(row['method'])}, {results.workload_label(row['scope'])}: "
+        f"{row['reason'] or row['status']}"
         for row in rows
     ]
 

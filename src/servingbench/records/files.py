@@ -26,7 +26,7 @@ def atomic_writer(path: Path, *, binary: bool = False) -> Iterator[IO[Any]]:
             handle.flush()
             os.fsync(handle.fileno())
         temporary.chmod(0o644)
-        os.replace(temporary, path)
+        temporary.replace(path)
     except BaseException as error:
         temporary.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.filename is None:
@@ -68,9 +68,7 @@ def read_jsonl(path: Path) -> Iterator[tuple[int, Any]]:
         try:
             yield number, json.loads(line)
         except json.JSONDecodeError as error:
-            raise UserError(
-                f"not valid JSON: {error.msg}", file=path, key=f"line {number}", value=line[:60]
-            ) from None
+            raise UserError(f"not valid JSON: {error.msg}", file=path, key=f"line {number}", value=line[:60]) from None
 
 
 def read_text(path: Path) -> str:

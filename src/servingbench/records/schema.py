@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import jsonschema
 import yaml
@@ -14,6 +14,12 @@ from jsonschema.exceptions import ValidationError, best_match
 
 from servingbench.errors import UserError
 
+BOUNDS = {
+    "minimum": "at least",
+    "exclusiveMinimum": "more than",
+    "maximum": "at most",
+    "exclusiveMaximum": "less than",
+}
 SCHEMAS = Path(__file__).resolve().parents[3] / "config" / "schemas"
 
 
@@ -45,9 +51,9 @@ def validate(instance: object, name: str, *, file: object) -> None:
         raise _explain(error, file)
 
 
-def _unknown_key(error: ValidationError) -> str:
-    allowed = error.schema.get("properties", {}) if isinstance(error.schema, Mapping) else {}
-    return next((str(name) for name in error.instance if name not in allowed), "?")
+def _unknown_key(error: ValidationError, schema: Mapping[str, Any]) -> str:
+    instance = error.instance if isinstance(error.instance, Mapping) else {}
+    return next((str(name) for name in instance if name not in schema.get("properties", {})), "?")
 
 
 def suggest(value: str, allowed: Iterable[str]) -> str:
@@ -60,27 +66,28 @@ def suggest(value: str, allowed: Iterable[str]) -> str:
 
 def _explain(error: ValidationError, file: object) -> UserError:
     key = ".".join(str(part) for part in error.absolute_path)
-    schema = error.schema if isinstance(error.schema, Mapping) else {}
+    schema: Mapping[str, Any] = error.schema if isinstance(error.schema, Mapping) else {}
     unknown = error.validator == "additionalProperties"
     if unknown:
-        key = ".".join(filter(None, (key, _unknown_key(error))))
+        key = ".".join(filter(None, (key, _unknown_key(error, schema))))
     if callable(file):
         file = file(key.split(".")[0])
     if unknown:
-        return UserError("unknown key", file=file, key=key, remedy=suggest(key.rpartition(".")[2], schema["properties"]))
+        remedy = suggest(key.rpartition(".")[2], schema["properties"])
+        return UserError("unknown key", file=file, key=key, remedy=remedy)
     if error.validator == "required":
-        missing = [name for name in schema["required"] if name not in error.instance]
+        missing = [name for name in schema["required"] if name not in dict(cast(Mapping[str, Any], error.instance))]
         return UserError(f"missing {', '.join(missing)}", file=file, key=key or None, remedy="add it")
     if error.validator == "enum":
         allowed = [str(choice) for choice in schema["enum"]]
-        return UserError("not allowed", file=file, key=key, value=error.instance, remedy=suggest(str(error.instance), allowed))
+        remedy = suggest(str(error.instance), allowed)
+        return UserError("not allowed", file=file, key=key, value=error.instance, remedy=remedy)
     if error.validator == "type":
         return UserError(f"must be of type {schema['type']}", file=file, key=key or None, value=error.instance)
-    if error.validator in ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum"):
-        bound = {"minimum": "at least", "exclusiveMinimum": "more than", "maximum": "at most", "exclusiveMaximum": "less than"}
-        problem = f"must be {bound[str(error.validator)]} {error.validator_value}"
+    if error.validator in BOUNDS:
+        problem = f"must be {BOUNDS[str(error.validator)]} {error.validator_value}"
         return UserError(problem, file=file, key=key, value=error.instance)
     if error.validator == "pattern":
-        remedy = f"{schema['description']}" if "description" in schema else None
-        return UserError(f"does not match {error.validator_value}", file=file, key=key or None, value=error.instance, remedy=remedy)
+        problem, allowed_text = f"does not match {error.validator_value}", schema.get("description")
+        return UserError(problem, file=file, key=key or None, value=error.instance, remedy=allowed_text)
     return UserError(error.message.splitlines()[0][:200], file=file, key=key or None)

@@ -33,5 +33,6 @@ def fetch_wheel(requirement: str, sha256: str, downloads: Path) -> Path:
             )
         found = sha256_file(wheels[0])
         if found != sha256:
-            raise UserError(f"{wheels[0].name} has another SHA-256 than its row in config/ says", key="sha256", value=found)
+            problem = f"{wheels[0].name} has another SHA-256 than its row in config/ says"
+            raise UserError(problem, key="sha256", value=found)
         return wheels[0].rename(downloads / wheels[0].name)

@@ -48,4 +48,5 @@ def _check_package(package: str, pinned: str, environment_json: Path, remedy: st
     except metadata.PackageNotFoundError:
         version = "nothing"
     if version != pinned:
-        raise UserError(f"this process has {version}, the revision pins {pinned}", file=environment_json, key=package, remedy=remedy)
+        problem = f"this process has {version}, the revision pins {pinned}"
+        raise UserError(problem, file=environment_json, key=package, remedy=remedy)

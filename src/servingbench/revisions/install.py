@@ -33,7 +33,8 @@ def read_pins(path: Path) -> dict[str, str]:
             continue
         name, separator, version = requirement.partition("==")
         if not separator or not version.strip():
-            raise UserError("not an exact pin", file=path, key=f"line {number}", value=line, remedy="write name==version")
+            remedy = "write name==version"
+            raise UserError("not an exact pin", file=path, key=f"line {number}", value=line, remedy=remedy)
         pins[normalised(name)] = version.strip()
     return pins
 
@@ -67,10 +68,12 @@ def install(*, name: str, row: dict[str, Any], pins_file: Path, folder: Path) ->
 
 
 def _pip_install(requirements: list[str], target: Path, *, name: str, pins_file: Path) -> None:
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
-    done = subprocess.run([*command, "--target", str(target), *requirements], capture_output=True, text=True, check=False)
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    command = [*pip, "--target", str(target), *requirements]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        lines = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or done.stderr.splitlines() or ["?"]
+        said = done.stderr.splitlines()
+        lines = [line for line in said if line.startswith("ERROR")] or said or ["?"]
         if "No space left" in done.stderr:
             lines = ["the disk is full"]
         raise UserError(
@@ -84,7 +87,8 @@ def describe(*, name: str, row: dict[str, Any], pins: dict[str, str], overlay: P
     """What stands in ``overlay``: versions, the hash of each distribution's own file list, what is shared."""
     found = {normalised(item.metadata["Name"]): item for item in metadata.distributions(path=[str(overlay)])}
     packages = {
-        package: {"version": found[package].version, "record_sha256": _record_hash(found[package])} for package in sorted(pins)
+        package: {"version": found[package].version, "record_sha256": _record_hash(found[package])}
+        for package in sorted(pins)
     }
     return {
         "schema_version": 1,

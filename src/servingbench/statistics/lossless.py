@@ -24,6 +24,7 @@ import torch
 
 from servingbench.decoding import greedy_reference
 from servingbench.decoding.types import Generation, Method, Reference, Request
+from servingbench.errors import UserError
 from servingbench.measure.record import PreparedPrompt, first_divergence
 from servingbench.measure.runner import ARM_FAILURES, one_line
 
@@ -142,7 +143,7 @@ def _fault(
     if gate.model.dtype == torch.float32 and diverged is not None:
         where = f"{prompt.id}: token {diverged['index']} differs from greedy in float32"
         return f"{where} (the worst gap is {gaps[worst]:.4g}, at token {worst})"
-    if gaps and not gaps[worst] <= gate.epsilon:  # also for NaN
+    if gaps and gaps[worst] > gate.epsilon:
         return f"{prompt.id}: token {worst} lies {gaps[worst]:.4g} below the best logit, more than {gate.epsilon:g}"
     return None
 
@@ -182,6 +183,9 @@ def teacher_forced_gaps(model: Any, prompt_ids: Sequence[int], new_token_ids: Se
 
     Returns:
         N gaps, in logits, each at least 0.
+
+    Raises:
+        UserError: when the logits are not finite: nothing can be judged by them.
     """
     count = len(new_token_ids)
     if not count:
@@ -190,5 +194,8 @@ def teacher_forced_gaps(model: Any, prompt_ids: Sequence[int], new_token_ids: Se
     keep = {"logits_to_keep": count} if "logits_to_keep" in inspect.signature(model.forward).parameters else {}
     logits = model(input_ids=text, use_cache=False, **keep).logits[0, -count:].float()
     chosen = logits.gather(1, torch.tensor(list(new_token_ids), device=logits.device)[:, None])[:, 0]
+    if not bool(torch.isfinite(chosen).all()):
+        remedy = "the weights or the attention implementation are at fault, not a method"
+        raise UserError("the model's logits are not finite in float32", key="lossless", remedy=remedy)
     gaps: Gaps = (logits.max(dim=-1).values - chosen).tolist()
     return gaps

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+
 from servingbench.config.experiment import load_experiment, load_suite
 from servingbench.errors import UserError
 
@@ -102,7 +103,8 @@ def test_a_missing_prompt_file_is_named(folder: Path) -> None:
 
 def test_a_model_without_the_draft_model_that_a_method_needs(folder: Path) -> None:
     edit(folder, "models", "lonely", label="x", source="local", path="/nowhere", dtype="float32")
-    assert "models.yaml: lonely.draft_model: draft_speculative needs a draft model" in error_of(folder, models=["lonely"])
+    text = error_of(folder, models=["lonely"])
+    assert "models.yaml: lonely.draft_model: draft_speculative needs a draft model" in text
 
 
 def test_a_hub_model_must_be_pinned_by_a_full_commit(folder: Path) -> None:

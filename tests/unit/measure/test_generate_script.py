@@ -326,6 +326,16 @@ def test_both_scripts_explain_themselves(monkeypatch, capsys, name, word):
     assert "--draft-model" in text
 
 
+@pytest.mark.parametrize(("given", "used"), [(None, "PASSIVE"), ("ACTIVE", "ACTIVE")])
+def test_waiting_threads_sleep_unless_the_user_says_otherwise(monkeypatch, given, used):
+    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
+    if given:
+        monkeypatch.setenv("OMP_WAIT_POLICY", given)
+    code = "import servingbench.measure, sys, os; print('torch' in sys.modules, os.environ['OMP_WAIT_POLICY'])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", used]
+
+
 def test_the_tiny_model_is_the_same_every_time():
     weights = [tiny_model().lm_head.weight for _ in range(2)]
     assert weights[0].equal(weights[1])

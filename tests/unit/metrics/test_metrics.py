@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from synthetic_records import raw_records
+from tests.fixtures.synthetic_records import raw_records
 
 from servingbench.metrics.records import MissingValue
 from servingbench.metrics.registry import METRICS

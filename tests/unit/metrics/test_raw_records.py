@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from synthetic_records import raw_records, write_raw
+from tests.fixtures.synthetic_records import raw_records, write_raw
 
 from servingbench.errors import UserError
 from servingbench.metrics.records import read_raw
@@ -24,6 +24,12 @@ def test_reads_what_was_written(tmp_path):
         ({"prompt_id": "code/0"}, "line 2: prompt_id.*already on line 1"),
         ({"wall_ns": -1}, "line 2: wall_ns.*at least 0"),
         ({"extra": 1}, "line 2: extra.*unknown key"),
+        ({"new_token_ids": [1, -2]}, r"line 2: new_token_ids.1.*at least 0"),
+        ({"new_token_ids": [1, True]}, r"line 2: new_token_ids.1.*of type integer"),
+        ({"new_token_ids": None}, r"line 2: new_token_ids.*of type array"),
+        ({"steps": [[0, 0, 0], [4, 4, -1]]}, r"line 2: steps.1.2.*at least 0"),
+        ({"steps": [[0, 0, 0], [4, 4]]}, r"line 2: steps.1"),
+        ({"steps": [[0, 0, 0], [4, 4, 1, 1]]}, r"line 2: steps.1"),
     ],
 )
 def test_a_bad_record_is_refused_with_its_line(tmp_path, change, message):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import jsonschema
 import pytest
-from synthetic_records import raw_records, run_record
+from tests.fixtures.synthetic_records import raw_records, run_record
 
 from servingbench.errors import UserError
 from servingbench.metrics.registry import METRICS

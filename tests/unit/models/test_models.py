@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 import torch
+from tests.fixtures.tiny_folder import tiny_folder
+
 from servingbench.errors import UserError
 from servingbench.models.load import load_model
 from servingbench.models.prepare import prepare, resolve
 from servingbench.records.files import read_json, sha256_file
 from servingbench.records.wheels import fetch_wheel
-
-from tests.fixtures.tiny_folder import tiny_folder
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +103,7 @@ def test_a_wheel_that_lies_there_is_not_fetched_again(tmp_path: Path) -> None:
 def test_a_wheel_that_cannot_be_had(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
-    with pytest.raises(UserError, match="could not download thing==1.0: .*Check the network") as caught:
+    with pytest.raises(UserError, match=r"could not download thing==1.0: .*Check the network") as caught:
         fetch_wheel("thing==1.0", "0" * 64, tmp_path / "wheels")
     assert "\n" not in str(caught.value)
     assert not list((tmp_path / "wheels").iterdir())

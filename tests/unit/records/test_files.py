@@ -6,6 +6,7 @@ import errno
 from pathlib import Path
 
 import pytest
+
 from servingbench import console
 from servingbench.errors import UserError
 from servingbench.records.files import atomic_writer, read_json, read_jsonl, sha256_json, write_json, write_jsonl

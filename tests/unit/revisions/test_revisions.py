@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import transformers
+
 from servingbench.errors import UserError
 from servingbench.revisions.environment import check
 from servingbench.revisions.install import describe, install, read_pins
@@ -68,7 +69,7 @@ def test_a_failed_installation_says_why_and_leaves_nothing(tmp_path: Path, monke
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
     row = {"source": "pypi", "version": "0.0.0", "label": "x"}
-    with pytest.raises(UserError, match="pip could not install the revision mine: .*transformers==0.0.0"):
+    with pytest.raises(UserError, match=r"pip could not install the revision mine: .*transformers==0.0.0"):
         install(name="mine", row=row, pins_file=pins, folder=tmp_path / "mine")
     assert not list((tmp_path / "mine").iterdir())
 

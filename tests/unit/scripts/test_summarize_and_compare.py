@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from synthetic_records import lossless_record, raw_records, settings_record, write_raw
+from tests.fixtures.synthetic_records import lossless_record, raw_records, settings_record, write_raw
 
 from servingbench.records.files import read_json, write_json
 

@@ -55,7 +55,8 @@ def test_bootstrap_t_equals_a_plain_loop():
 
     def mean_and_error(groups, floors):
         squares = [
-            (1 - share) * statistics.variance(g) / len(g) + share * own for g, (share, own) in zip(groups, floors)
+            (1 - share) * statistics.variance(g) / len(g) + share * own
+            for g, (share, own) in zip(groups, floors, strict=True)
         ]
         return statistics.fmean(map(statistics.fmean, groups)), math.sqrt(sum(squares)) / len(groups)
 
@@ -63,7 +64,7 @@ def test_bootstrap_t_equals_a_plain_loop():
     theta, error = mean_and_error(samples, [(0, 0)] * 2)
     t = []
     for b in range(199):
-        groups = [[sample[i] for i in draw[b]] for sample, draw in zip(samples, draws)]
+        groups = [[sample[i] for i in draw[b]] for sample, draw in zip(samples, draws, strict=True)]
         star, star_error = mean_and_error(groups, own)
         t.append((star - theta) / star_error)
     t.sort()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from synthetic_records import raw_records
+from tests.fixtures.synthetic_records import raw_records
 
 from servingbench.statistics.bootstrap import Resampler, estimate, resample
 from servingbench.statistics.pairing import pair

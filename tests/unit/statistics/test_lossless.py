@@ -10,6 +10,7 @@ from servingbench.decoding import Request, build_method, greedy_reference
 from servingbench.decoding.drafts.base import Draft, NoDraft
 from servingbench.decoding.loop import LoopMethod
 from servingbench.decoding.target import Target
+from servingbench.errors import UserError
 from servingbench.measure.record import PreparedPrompt
 from servingbench.records.files import sha256_token_ids
 from servingbench.statistics.lossless import Gate, audit, float32_twin, teacher_forced_gaps
@@ -197,6 +198,14 @@ def test_gaps_are_those_of_a_token_by_token_computation():
         expected.append(float(logits.max() - logits[token]))
     assert teacher_forced_gaps(model, prompt, output) == pytest.approx(expected, abs=1e-4)
     assert teacher_forced_gaps(model, prompt, []) == []
+
+
+def test_a_model_without_finite_logits_judges_nothing():
+    model = tiny_model()
+    with torch.no_grad():
+        model.lm_head.weight[7, 0] = float("nan")
+    with pytest.raises(UserError, match="not finite in float32"):
+        teacher_forced_gaps(model, [5, 9, 30], [7, 100])
 
 
 def test_identical_outputs_are_audited_once():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from synthetic_records import raw_records
+from tests.fixtures.synthetic_records import raw_records
 
 from servingbench.statistics.pairing import pair
 

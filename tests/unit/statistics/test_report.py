@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import jsonschema
 import pytest
-from synthetic_records import lossless_record, raw_records, settings_record, write_raw
+from tests.fixtures.synthetic_records import lossless_record, raw_records, settings_record, write_raw
 
 from servingbench.errors import UserError
 from servingbench.records.files import write_json
@@ -253,7 +253,7 @@ def test_bca_can_be_asked_for(bench):
 
 def test_a_missing_audit_is_an_error(bench):
     del bench.lossless["math"]
-    with pytest.raises(UserError, match="workloads: the workload was not audited.*'math'"):
+    with pytest.raises(UserError, match=r"workloads: the workload was not audited.*'math'"):
         bench.compare()
 
 
@@ -277,23 +277,23 @@ def test_two_audits_of_one_workload_are_an_error(bench):
 
 def test_missing_raw_records_are_an_error(bench):
     del bench.raw["math", "tree"]
-    with pytest.raises(UserError, match="no raw records.*'math, tree'"):
+    with pytest.raises(UserError, match=r"no raw records.*'math, tree'"):
         bench.compare()
 
 
 def test_an_unknown_arm_is_an_error(bench):
     bench.raw["math", "other"] = raw_records("math", "other")
-    with pytest.raises(UserError, match="not among the methods to compare.*'other'"):
+    with pytest.raises(UserError, match=r"not among the methods to compare.*'other'"):
         bench.compare()
 
 
 def test_the_other_timing_is_an_error(bench):
-    with pytest.raises(UserError, match="timing: not the comparison's timing.*'forced'"):
+    with pytest.raises(UserError, match=r"timing: not the comparison's timing.*'forced'"):
         bench.compare(timing="free")
 
 
 def test_an_arm_given_twice_is_an_error(tmp_path):
     settings = Settings.from_json(settings_record(["autoregressive", "tree"], ["code"]), file="--settings")
     path = write_raw(tmp_path, raw_records("code", "tree"))
-    with pytest.raises(UserError, match="given twice.*'code, tree'"):
+    with pytest.raises(UserError, match=r"given twice.*'code, tree'"):
         read_arms([path, path], settings)

@@ -10,7 +10,9 @@ from scipy import stats
 from servingbench.statistics.sample_size import n_to_resolve
 
 
-@pytest.mark.parametrize(("mean", "sd", "tasks"), [(0.1, 0.5, 1), (-0.1, 0.5, 1), (0.02, 0.3, 6), (1.0, 0.1, 3)])
+@pytest.mark.parametrize(
+    ("mean", "sd", "tasks"), [(0.1, 0.5, 1), (-0.1, 0.5, 1), (0.02, 0.3, 6), (0.2, 0.3, 6), (1.0, 0.1, 3)]
+)
 def test_it_is_the_smallest_number_that_excludes_zero(mean, sd, tasks):
     m = n_to_resolve(mean, sd / math.sqrt(24), n=24, tasks=tasks, confidence=0.95)
 

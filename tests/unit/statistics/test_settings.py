@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from synthetic_records import settings_record
+from tests.fixtures.synthetic_records import settings_record
 
 from servingbench.errors import UserError
 from servingbench.statistics.settings import Settings

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from servingbench.decoding.drafts.base import Draft, Drafter, NoDraft
 from servingbench.decoding.drafts.prompt_lookup import PromptLookup
@@ -18,8 +17,3 @@ DRAFTS: dict[str, Callable[..., Drafter]] = {
 }
 
 __all__ = ["DRAFTS", "Draft", "Drafter", "NoDraft"]
-
-
-def build_drafter(kind: str, options: dict[str, Any]) -> Drafter:
-    """Make the drafter that a row of config/methods.yaml asks for."""
-    return DRAFTS[kind](**options)

@@ -9,12 +9,20 @@ from typing import Literal
 import numpy as np
 
 from servingbench.decoding.automaton import Automaton, match
-from servingbench.decoding.drafting import Floats, Ints, draft
+from servingbench.decoding.drafting import draft
 from servingbench.decoding.drafts.base import Draft
+from servingbench.decoding.jit import Floats, Ints
 from servingbench.errors import UserError
 
 Source = Literal["local", "global", "both"]
-ALPHAS = (0.0, 15.0, 4.0, 2.0, 1.0, 0.5)  # trust in shorter contexts, by the length of this one; the last for all longer
+ALPHAS = (
+    0.0,
+    15.0,
+    4.0,
+    2.0,
+    1.0,
+    0.5,
+)  # trust in shorter contexts, by the length of this one; the last for all longer
 ALL_ORDERS = 1 << 30
 NO_COSTS: Floats = np.empty(0)
 MATCH_TOKENS = 64  # of the prompt, enough to find its context in the shared index

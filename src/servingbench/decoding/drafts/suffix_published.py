@@ -1,7 +1,8 @@
 """Suffix drafts by the published policy: the longest match alone, children by their relative counts.
 
-As in SuffixDecoding (Oliaro et al., 2024) and the transformers forks that config/reported describes: a node's probability
-is its share of its parent's occurrences; drafting stops at ``num_tokens`` nodes or below ``min_prob`` for the whole path.
+As in SuffixDecoding (Oliaro et al., 2024) and the transformers forks that config/reported describes: a node's
+probability is its share of its parent's occurrences; drafting stops at ``num_tokens`` nodes or below ``min_prob`` for
+the whole path.
 """
 
 from __future__ import annotations
