@@ -25,7 +25,7 @@ rule poster_tables:
     log:
         "logs/poster_tables/{revision}/{gpu}/seed{seed}-limit{limit}/{model}.log",
     params:
-        source_code=source_digest("poster"),
+        source_code=source_digest("poster", "figures"),
     conda:
         "../envs/workflow.yaml"
     shell:
@@ -50,7 +50,7 @@ rule typeset_poster:
     log:
         "logs/typeset_poster/{revision}/{gpu}/seed{seed}-limit{limit}/{model}.log",
     params:
-        source_code=source_digest("poster"),
+        source_code=source_digest("poster", "figures"),
     conda:
         "../envs/workflow.yaml"
     shell:

@@ -5,8 +5,9 @@ Nothing here knows about suffix automata: a context is a substring, its occurren
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+import heapq
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 Tokens = tuple[int, ...]
@@ -73,3 +74,77 @@ class ReferenceIndex:
                 sizes.append(size)
             ends = found
         return sizes
+
+
+def blended(
+    local: ReferenceIndex | None,
+    shared: ReferenceIndex | None,
+    text: Sequence[int],
+    drafted: Sequence[int],
+    *,
+    alphas: Sequence[float],
+    rec: float,
+    max_orders: int,
+    min_weight: float,
+    table: dict[int, dict[int, float]],
+) -> dict[int, float]:
+    """Probabilities of the token after ``text`` + ``drafted``, by the formula of ``drafting.py`` from long to short.
+
+    Args:
+        local: the index of ``text`` itself.
+        shared: the index of earlier responses.
+        text: what is committed.
+        drafted: hypothetical tokens after it.
+        alphas: weight of the shorter contexts, by context length.
+        rec: extra count of the latest continuation.
+        max_orders: contexts to blend.
+        min_weight: stop when less is left for the shorter contexts.
+        table: previous token -> next tokens and their probabilities.
+    """
+    whole = [*text, *drafted]
+    orders = []
+    for preference, index in enumerate((local, shared)):
+        if index is not None:
+            # The end of the text occurs in its own index, which predicts nothing: only earlier occurrences count.
+            longest = index.longest(whole, earlier=index is local and not drafted)
+            orders += [(-size, preference, index) for size in index.orders(whole, longest)]
+    result: dict[int, float] = defaultdict(float)
+    weight, used = 1.0, 0
+    for size, _, index in sorted(orders, key=lambda order: order[:2]):
+        context = tuple(whole[size:])
+        followers = index.followers(context)
+        total = sum(followers.values())
+        if total == 0 or used == max_orders or weight <= min_weight:
+            continue
+        alpha = alphas[min(-size, len(alphas) - 1)]
+        scale = weight / (total + rec + alpha)
+        for token, count in followers.items():
+            result[token] += scale * (count + (rec if token == index.last(context) else 0))
+        weight = scale * alpha
+        used += 1
+    if weight > min_weight:
+        for token, prob in table.get(whole[-1], {}).items():
+            result[token] += weight * prob
+    return dict(result)
+
+
+def best_first(
+    predict: Callable[[Tokens], dict[int, float]], *, nodes: int, depth: int, width: int, min_prob: float
+) -> list[tuple[Tokens, float]]:
+    """The most probable drafts, best first: (path from the text's end, its probability)."""
+    drafts: list[tuple[Tokens, float]] = []
+    heap: list[tuple[float, Tokens]] = []
+    path: Tokens = ()
+    prob = 1.0
+    while len(drafts) < nodes:
+        if len(path) < depth:
+            ranked = sorted(predict(path).items(), key=lambda item: -item[1])[:width]
+            for token, conditional in ranked:
+                if prob * conditional >= min_prob and conditional > 0:
+                    heapq.heappush(heap, (-prob * conditional, (*path, token)))
+        if not heap:
+            break
+        negative, path = heapq.heappop(heap)
+        prob = -negative
+        drafts.append((path, prob))
+    return drafts

@@ -64,7 +64,13 @@ def add_arguments(parser: argparse.ArgumentParser, *, out: str) -> None:
     refusal = "environment.json of the transformers revision; the run refuses to start under another one"
     add("--environment", required=True, type=Path, metavar="FILE", help=refusal)
     add("--model", required=True, type=Path, metavar="DIR", help="folder of the target model (with model.json)")
-    add("--draft-model", type=Path, nargs="?", metavar="DIR", help="folder of the draft model, for methods that need one")
+    add(
+        "--draft-model",
+        type=Path,
+        nargs="?",
+        metavar="DIR",
+        help="folder of the draft model, for methods that need one",
+    )
     add("--out", required=True, type=Path, metavar="PATH", help=out)
     add("--log", required=True, type=Path, metavar="FILE", help="plain progress lines are appended here")
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import transformers
-from tiny_folder import tiny_folder, tiny_model
+from tests.fixtures.tiny_folder import tiny_folder, tiny_model
 
 from servingbench import console
 from servingbench.errors import UserError

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 import torch
-from tiny_folder import tiny_model
+from tests.fixtures.tiny_folder import tiny_model
 
 from servingbench.decoding import build_method
 from servingbench.decoding.types import Generation

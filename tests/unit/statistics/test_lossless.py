@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 import torch
-from tiny_folder import tiny_model
+from tests.fixtures.tiny_folder import tiny_model
 
 from servingbench.decoding import Request, build_method, greedy_reference
 from servingbench.decoding.drafts.base import Draft, NoDraft
