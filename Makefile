@@ -7,6 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 TEST_REVISION ?= v5.24.0
+TEST_PROCESSES ?= 2
 
 .PHONY: help demo test lint env dev-env list rerun tables clean
 
@@ -35,8 +36,8 @@ demo: env  ## measure every method on this CPU, draw the figures and the poster
 	@$(BIN)/servingbench show
 
 test: dev-env lint  ## the whole test suite
-	$(BIN)/snakemake --quiet all -- resources/revisions/$(TEST_REVISION)/environment.json
-	PYTHONPATH=resources/revisions/$(TEST_REVISION)/site-packages $(BIN)/python -m pytest
+	$(BIN)/snakemake --quiet all -- resources/revisions/v4.57.3/environment.json resources/revisions/$(TEST_REVISION)/environment.json
+	OMP_NUM_THREADS=1 PYTHONPATH=resources/revisions/$(TEST_REVISION)/site-packages $(BIN)/python -m pytest -n $(TEST_PROCESSES)
 
 lint: dev-env  ## ruff, mypy, snakefmt and snakemake --lint
 	$(BIN)/ruff check .

@@ -50,7 +50,8 @@ class Recorder:
         self.committed: list[int] = []  # tokens per target forward
         self.proposed: list[int] = []  # draft tokens per target forward
         self.times_ns: list[int] = []  # when each forward's tokens were known
-        self.propose_ns = self.first_propose_ns = 0
+        self.proposing_ns: list[int] = []  # spent on proposing by then
+        self.propose_ns = 0
         self.generator: str | None = None
         self._prompt_seen = False
 
@@ -61,8 +62,7 @@ class Recorder:
             return
         tokens = value.reshape(-1).tolist()
         self.times_ns.append(perf_counter_ns())
-        if not self.committed:
-            self.first_propose_ns = self.propose_ns
+        self.proposing_ns.append(self.propose_ns)
         self.tokens += tokens
         self.committed.append(len(tokens))
 
@@ -179,12 +179,13 @@ class TransformersMethod:
             )
             return CandidateProxy(original(*args, **kwargs), recorder)
 
-        eos = sorted(request.eos_token_ids) or None
+        # Without any, prompt lookup in transformers 4.57 compares with None: name a token that no text holds.
+        eos = sorted(request.eos_token_ids) or [model.config.get_text_config().vocab_size]
         config = GenerationConfig(
             do_sample=False,
             max_new_tokens=request.max_new_tokens,
             eos_token_id=eos,
-            pad_token_id=eos[0] if eos else 0,
+            pad_token_id=0,  # one text has no padding; unset, transformers warns
             **{key: value for key, value in self._options.items() if key not in ASSISTANT_OPTIONS},
         )
         # The instance's own defaults, such as a repetition penalty, must not leak in: they are not greedy decoding.
@@ -194,9 +195,7 @@ class TransformersMethod:
         model._get_candidate_generator = get_candidate_generator
         if draft_model is not None:
             kept.append((draft_model, draft_model.generation_config))
-            draft_model.generation_config = GenerationConfig(
-                do_sample=False, pad_token_id=config.pad_token_id, **self._assistant_options
-            )
+            draft_model.generation_config = GenerationConfig(do_sample=False, pad_token_id=0, **self._assistant_options)
             hooks.append(draft_model.register_forward_hook(recorder.count_draft_forward))
         try:
             yield
@@ -263,7 +262,7 @@ def record(recorder: Recorder, request: Request, *, start_ns: int, end_ns: int) 
         ttft_ns=first_ns - start_ns,
         decode_ns=last_ns - first_ns,
         propose_ns=recorder.propose_ns,
-        verify_ns=recorder.times_ns[-1] - first_ns - (recorder.propose_ns - recorder.first_propose_ns),
+        verify_ns=recorder.times_ns[-1] - first_ns - (recorder.proposing_ns[-1] - recorder.proposing_ns[0]),
         forwards=recorder.forwards,
         steps=steps,
         draft_forwards=recorder.draft_forwards,

@@ -104,13 +104,12 @@ class LoopMethod:
 def custom_generate(method: LoopMethod) -> Callable[..., torch.Tensor]:
     """The loop as transformers takes it: ``model.generate(inputs, custom_generate=custom_generate(method))``."""
 
-    def generate(
-        model: Any, input_ids: torch.Tensor, generation_config: Any = None, attention_mask: Any = None, **kwargs: Any
-    ) -> torch.Tensor:
+    def generate(model: Any, input_ids: torch.Tensor, generation_config: Any = None, **kwargs: Any) -> torch.Tensor:
         if input_ids.shape[0] != 1:
             raise UserError("the loop decodes one text at a time", key="batch size", value=input_ids.shape[0])
         if generation_config.do_sample:
             raise UserError("the loop decodes greedily", key="do_sample", value=True, remedy="set do_sample=False")
+        attention_mask = kwargs.get("attention_mask")
         if attention_mask is not None and not bool(attention_mask.all()):
             raise UserError("the loop takes no padding", key="attention_mask", remedy="pass the prompt without padding")
         eos = generation_config.eos_token_id

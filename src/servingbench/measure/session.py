@@ -69,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser, *, out: str) -> None:
         type=Path,
         nargs="?",
         metavar="DIR",
-        help="folder of the draft model, for methods that need one",
+        help="folder of the draft model, if a method needs one",
     )
     add("--out", required=True, type=Path, metavar="PATH", help=out)
     add("--log", required=True, type=Path, metavar="FILE", help="plain progress lines are appended here")

@@ -23,6 +23,7 @@ def load_model(folder: Path, row: dict[str, Any], device: str) -> tuple[Any, Any
     from transformers.utils import logging
 
     logging.disable_progress_bar()
+    logging.set_verbosity_error()  # its advice is about arguments that the methods set on purpose
     location, revision = resolve(folder)
     if row["source"] == "local":
         check_local(Path(location), str(folder.name))

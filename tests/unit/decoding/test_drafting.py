@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from servingbench.decoding.automaton_reference import ReferenceIndex, best_first, blended
@@ -65,7 +65,9 @@ def test_predicted_probabilities_are_the_formula(text, responses, source, table,
     expected = reference_predictor(
         drafter, source, responses, text, table, alphas=alphas, rec=rec, max_orders=max_orders
     )(())
-    assert dict(zip(found_tokens[:count].tolist(), found_probs[:count].tolist(), strict=True)) == pytest.approx(expected)
+    assert dict(zip(found_tokens[:count].tolist(), found_probs[:count].tolist(), strict=True)) == pytest.approx(
+        expected
+    )
     assert sum(expected.values()) <= 1 + 1e-9
 
 
@@ -74,7 +76,7 @@ def test_predicted_probabilities_are_the_formula(text, responses, source, table,
     text=texts,
     responses=st.lists(texts, min_size=1, max_size=2),
     source=sources,
-    width=st.integers(1, 4),
+    width=st.integers(1, 5),
     nodes=st.integers(1, 12),
     depth=st.integers(1, 6),
     min_prob=st.sampled_from([0.0, 0.1, 0.4]),
@@ -88,7 +90,16 @@ def test_drafts_are_the_most_probable_ones(text, responses, source, width, nodes
     predictor = reference_predictor(
         drafter, source, responses, text, None, alphas=ALPHAS, rec=1.0, max_orders=ALL_ORDERS
     )
-    expected = best_first(predictor, nodes=nodes, depth=depth, width=width, min_prob=min_prob)
+    ties = []
+
+    def watched(path):
+        found = predictor(path)
+        ranked = sorted(found.values(), reverse=True)
+        ties.append(len(ranked) > width and ranked[width - 1] - ranked[width] < 1e-9)
+        return found
+
+    expected = best_first(watched, nodes=nodes, depth=depth, width=width, min_prob=min_prob)
+    assume(not any(ties))  # which of two equals is the last child that fits decides what comes below it
     assert (draft is None) == (not expected)
     if draft is None:
         return

@@ -28,7 +28,9 @@ def raw(tmp_path):
 
 
 def test_summarize_writes_a_summary(tmp_path, raw):
-    done = run("summarize.py", raw[2], raw[2].with_name("run.json"), "--out", tmp_path / "summary.json")
+    done = run(
+        "summarize.py", "--raw", raw[2], "--run", raw[2].with_name("run.json"), "--out", tmp_path / "summary.json"
+    )
     assert (done.returncode, done.stderr) == (0, "")
     summary = read_json(tmp_path / "summary.json")
     assert (summary["method"], summary["n_prompts"]) == ("tree", 4)
@@ -36,7 +38,9 @@ def test_summarize_writes_a_summary(tmp_path, raw):
 
 def test_summarize_says_what_is_wrong_in_one_line(tmp_path, raw):
     raw[2].write_text(raw[2].read_text() + "\n")
-    done = run("summarize.py", raw[2], raw[2].with_name("run.json"), "--out", tmp_path / "summary.json")
+    done = run(
+        "summarize.py", "--raw", raw[2], "--run", raw[2].with_name("run.json"), "--out", tmp_path / "summary.json"
+    )
     assert done.returncode == 2
     assert done.stderr == f"error: {raw[2]}: line 5: the line is empty. Delete the line.\n"
     assert not (tmp_path / "summary.json").exists()
