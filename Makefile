@@ -36,7 +36,7 @@ demo: env  ## measure every method on this CPU, draw the figures and the poster
 	@$(BIN)/servingbench show
 
 test: dev-env lint  ## the whole test suite
-	$(BIN)/snakemake --quiet all -- resources/revisions/v4.57.3/environment.json resources/revisions/$(TEST_REVISION)/environment.json
+	$(BIN)/snakemake --quiet all -- resources/models/smollm2-135m resources/revisions/v4.57.3/environment.json resources/revisions/$(TEST_REVISION)/environment.json
 	OMP_NUM_THREADS=1 PYTHONPATH=resources/revisions/$(TEST_REVISION)/site-packages $(BIN)/python -m pytest -n $(TEST_PROCESSES)
 
 lint: dev-env  ## ruff, mypy, snakefmt and snakemake --lint

@@ -37,6 +37,5 @@ rule all:
         EXPERIMENT.expand(f"{POSTER}.pdf"),
 
 
-
 localrules:
     all,

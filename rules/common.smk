@@ -13,7 +13,18 @@ os.environ.update(PATH=os.pathsep.join([str(Path(sys.executable).parent), os.env
 sys.path.insert(0, str(Path(workflow.basedir) / "src"))
 
 from servingbench.config.experiment import load_experiment
-from servingbench.config.paths import FIGURE, LOSSLESS, POSTER, PROMPTS, RAW, RUN, STATISTICS, SUMMARY, TABLES, WORKLOAD_FOLDER
+from servingbench.config.paths import (
+    FIGURE,
+    LOSSLESS,
+    POSTER,
+    PROMPTS,
+    RAW,
+    RUN,
+    STATISTICS,
+    SUMMARY,
+    TABLES,
+    WORKLOAD_FOLDER,
+)
 from servingbench.config.sources import source_digest
 from servingbench.errors import UserError
 from servingbench.figures.names import FIGURE_NAMES

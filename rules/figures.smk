@@ -24,11 +24,11 @@ rule plot:
         ),
     log:
         "logs/plot/{revision}/{gpu}/seed{seed}-limit{limit}/{model}/{figure}.log",
+    conda:
+        "../envs/workflow.yaml"
     params:
         stem=FIGURE,
         source_code=source_digest("figures"),
-    conda:
-        "../envs/workflow.yaml"
     shell:
         "python workflow_scripts/plot.py {wildcards.figure} --statistics {input.statistics:q}"
         " --summaries {input.summaries:q} --methods-table {input.methods:q} --workloads-table {input.workloads:q}"
@@ -42,10 +42,10 @@ rule figure_manifest:
         "figures/all",
     log:
         "logs/figure_manifest.log",
+    conda:
+        "../envs/workflow.yaml"
     params:
         inputs=json.dumps(EXPERIMENT.figure_inputs()),
         source_code=source_digest("figures/manifest.py"),
-    conda:
-        "../envs/workflow.yaml"
     shell:
         "python workflow_scripts/figure_manifest.py {input:q} --inputs {params.inputs:q} --out {output:q} 2> {log:q}"

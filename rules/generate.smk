@@ -19,17 +19,19 @@ rule generate:
         raw=expand(RAW, method=EXPERIMENT.methods, allow_missing=True) if PAIRED else RAW,
         run=expand(RUN, method=EXPERIMENT.methods, allow_missing=True) if PAIRED else RUN,
     log:
-        "logs/generate/{revision}/{gpu}/seed{seed}-limit{limit}/{model}/{workload}.log" if PAIRED else "logs/generate/{revision}/{gpu}/seed{seed}-limit{limit}/{model}/{workload}/{method}.log",
+        "logs/generate/{revision}/{gpu}/seed{seed}-limit{limit}/{model}/{workload}.log"
+        if PAIRED
+        else "logs/generate/{revision}/{gpu}/seed{seed}-limit{limit}/{model}/{workload}/{method}.log",
+    conda:
+        "../envs/generate.yaml"
+    threads: WHOLE_MACHINE
+    resources:
+        gpu=1,
     params:
         spec=generation_spec,
         overlay=overlay,
         folder=workload_folder,
         source_code=source_digest("decoding", "measure"),
-    threads: WHOLE_MACHINE
-    resources:
-        gpu=1,
-    conda:
-        "../envs/generate.yaml"
     shell:
         "PYTHONPATH={params.overlay:q} python workflow_scripts/generate.py --spec {params.spec:q}"
         " --prompts {input.prompts:q} --environment {input.environment:q}"

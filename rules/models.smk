@@ -13,12 +13,12 @@ rule prepare_model:
         directory("resources/models/{model}"),
     log:
         "logs/prepare_model/{model}.log",
+    conda:
+        "../envs/generate.yaml"
     params:
         row=row_json("models", "model"),
         overlay=converter_overlay,
         source_code=source_digest("models"),
-    conda:
-        "../envs/generate.yaml"
     shell:
         "PYTHONPATH={params.overlay:q} python workflow_scripts/prepare_model.py {wildcards.model:q} --row {params.row:q}"
         " --environment {input.environment:q} --source {input.source:q} --out {output:q} 2> {log:q}"

@@ -24,10 +24,10 @@ rule poster_tables:
         ),
     log:
         "logs/poster_tables/{revision}/{gpu}/seed{seed}-limit{limit}/{model}.log",
-    params:
-        source_code=source_digest("poster", "figures"),
     conda:
         "../envs/workflow.yaml"
+    params:
+        source_code=source_digest("poster", "figures"),
     shell:
         "python workflow_scripts/poster_tables.py --statistics {input.statistics:q} --summaries {input.summaries:q}"
         " --lossless {input.lossless:q} --methods-table {input.methods:q} --workloads-table {input.workloads:q}"
@@ -49,10 +49,10 @@ rule typeset_poster:
         ),
     log:
         "logs/typeset_poster/{revision}/{gpu}/seed{seed}-limit{limit}/{model}.log",
-    params:
-        source_code=source_digest("poster", "figures"),
     conda:
         "../envs/workflow.yaml"
+    params:
+        source_code=source_digest("poster", "figures"),
     shell:
         "python workflow_scripts/typeset_poster.py --source {input.source:q} --tables {input.tables:q}"
         " --figures {input.figures:q} --out-pdf {output.pdf:q} --out-png {output.png:q} 2> {log:q}"

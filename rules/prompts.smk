@@ -13,11 +13,11 @@ rule sample_prompts:
         PROMPTS,
     log:
         "logs/sample_prompts/seed{seed}-limit{limit}/{workload}.log",
+    conda:
+        "../envs/workflow.yaml"
     params:
         row=row_json("workloads", "workload"),
         source_code=source_digest("prompts"),
-    conda:
-        "../envs/workflow.yaml"
     shell:
         "python workflow_scripts/sample_prompts.py --workload {wildcards.workload:q} --row {params.row:q}"
         " --seed {wildcards.seed} --limit {wildcards.limit} --out {output:q} > {log:q} 2>&1"

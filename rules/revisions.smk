@@ -12,11 +12,11 @@ rule install_revision:
         "resources/revisions/{revision}/environment.json",
     log:
         "logs/install_revision/{revision}.log",
+    conda:
+        "../envs/workflow.yaml"
     params:
         row=row_json("revisions", "revision"),
         folder=subpath(output[0], parent=True),
-    conda:
-        "../envs/workflow.yaml"
     shell:
         "python workflow_scripts/install_revision.py {wildcards.revision:q} --row {params.row:q}"
         " --pins {input.pins:q} --out {params.folder:q} 2> {log:q}"

@@ -15,15 +15,15 @@ rule audit_lossless:
         LOSSLESS,
     log:
         "logs/audit_lossless/{revision}/{gpu}/seed{seed}-limit{limit}/{model}/{workload}.log",
+    conda:
+        "../envs/generate.yaml"
+    threads: WHOLE_MACHINE
+    resources:
+        gpu=1,
     params:
         spec=audit_spec,
         overlay=overlay,
         source_code=source_digest("decoding", "statistics/lossless.py"),
-    threads: WHOLE_MACHINE
-    resources:
-        gpu=1,
-    conda:
-        "../envs/generate.yaml"
     shell:
         "PYTHONPATH={params.overlay:q} python workflow_scripts/audit_lossless.py --spec {params.spec:q}"
         " --prompts {input.prompts:q} --environment {input.environment:q}"
@@ -38,11 +38,11 @@ rule compare:
         STATISTICS,
     log:
         "logs/compare/{revision}/{gpu}/seed{seed}-limit{limit}/{model}.log",
+    conda:
+        "../envs/workflow.yaml"
     params:
         settings=comparison_settings,
         source_code=source_digest("metrics", "statistics"),
-    conda:
-        "../envs/workflow.yaml"
     shell:
         "python workflow_scripts/compare.py --raw {input.raw:q} --lossless {input.lossless:q}"
         " --settings {params.settings:q} --out {output:q} 2> {log:q}"

@@ -13,9 +13,9 @@ rule summarize:
         expand(SUMMARY, method=EXPERIMENT.methods, allow_missing=True),
     log:
         "logs/summarize/{revision}/{gpu}/seed{seed}-limit{limit}/{model}/{workload}.log",
-    params:
-        source_code=source_digest("metrics"),
     conda:
         "../envs/workflow.yaml"
+    params:
+        source_code=source_digest("metrics"),
     shell:
         "python workflow_scripts/summarize.py --raw {input.raw:q} --run {input.run:q} --out {output:q} 2> {log:q}"

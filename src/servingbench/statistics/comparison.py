@@ -126,9 +126,7 @@ def _compare(cells: Sequence[Cell], settings: Settings) -> Comparison:
     wall_method_ns = float(sum(p.wall_method_ns.sum() for p in pairs))
     resolved = None
     if found.interval is not None:
-        resolved = n_to_resolve(
-            found.mean, found.standard_error, n=found.n, tasks=len(tasks), confidence=settings.confidence
-        )
+        resolved = n_to_resolve(found.mean, found.interval, n=found.n)
     return {
         "status": "ok" if found.interval is not None else "too_few",
         "reason": found.reason,

@@ -13,12 +13,11 @@ from servingbench.prompts.render import render
 
 WORKLOADS = ("code-editing", "code-generation", "math", "chat", "text-to-sql")
 PROMPTS = 4  # of each workload, the shortest
-NEW_TOKENS = 16
+NEW_TOKENS = 12
 ROWS = {
     "prompt_lookup": {"kind": "loop", "draft": "prompt_lookup"},
     "suffix": {"kind": "loop", "draft": "suffix", "options": {"width": 1, "source": "both"}},
     "tree": {"kind": "loop", "draft": "suffix", "options": {"width": 8, "source": "both"}},
-    "tree_published": {"kind": "loop", "draft": "suffix_published", "options": {"branch_factor": 2}},
     "prompt_lookup_hf": {"kind": "transformers", "options": {"prompt_lookup_num_tokens": 10}},
 }
 
