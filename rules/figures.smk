@@ -17,7 +17,7 @@ rule plot:
         pdf=f"{FIGURE}.pdf",
         png=report(
             f"{FIGURE}.png",
-            caption="../docs/captions/{figure}.rst",
+            caption="../docs/captions/figure.rst",
             category="Figures",
             subcategory="{model} on {gpu}, {revision}",
             labels={"figure": "{figure}", "prompts per workload": "{limit}"},
@@ -39,7 +39,9 @@ rule figure_manifest:
     input:
         EXPERIMENT.expand(f"{FIGURE}.{{suffix}}", figure=FIGURE_NAMES, suffix=["svg", "pdf", "png"]),
     output:
-        "figures/all",
+        report(
+            "figures/all", caption="../docs/captions/manifest.rst", category="Figures", labels={"figure": "manifest"}
+        ),
     log:
         "logs/figure_manifest.log",
     conda:

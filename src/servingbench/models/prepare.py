@@ -93,10 +93,10 @@ def _save(model: Any, tokenizer: Any, folder: Path) -> None:
     vars(model.config).pop("_name_or_path", None)
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
-    _readable_by_transformers_4(folder)
+    readable_by_transformers_4(folder)
 
 
-def _readable_by_transformers_4(folder: Path) -> None:
+def readable_by_transformers_4(folder: Path) -> None:
     """Say in both dialects what transformers 5 writes in its own alone.
 
     4.x reads rope_theta and would take its default without a word; it does not know the class TokenizersBackend.
