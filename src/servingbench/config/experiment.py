@@ -81,11 +81,11 @@ class Experiment:
         names = [method] if method else self.config["methods"]
         spec = {
             "key": key,
-            "model": self.tables.row("models", model),
-            "draft_model": self.tables.models[draft] if draft else None,
-            "workload": self.workload(workload),
-            "methods": {name: self.tables.row("methods", name) for name in names},
-            "gpu": self.tables.row("gpus", gpu),
+            "model": _facts(self.tables.row("models", model)),
+            "draft_model": _facts(self.tables.models[draft]) if draft else None,
+            "workload": _facts(self.workload(workload)),
+            "methods": {name: _facts(self.tables.row("methods", name)) for name in names},
+            "gpu": _facts(self.tables.row("gpus", gpu)),
             "timing": self.config["timing"],
             "repeats": self.config["repeats"],
         }
@@ -105,6 +105,11 @@ class Experiment:
             **self.config["statistics"],
         }
         return json.dumps(settings)
+
+
+def _facts(row: Row) -> Row:
+    """A row without what only people read: a better label must not repeat a measurement."""
+    return {key: value for key, value in row.items() if key not in ("label", "description", "license")}
 
 
 def _key(*, seed: str, limit: str, **names: str) -> Row:

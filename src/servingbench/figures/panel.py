@@ -14,6 +14,7 @@ from servingbench.figures.style import NARROW_HEIGHT_IN, NARROW_IN, SIDE_IN, Loo
 
 LEGEND_LINE_IN = 0.172
 ROW_IN = 0.18
+ROOM_IN = 0.35
 LABEL_CHARACTERS = 24
 
 
@@ -43,7 +44,7 @@ def panel(
     columns = _columns(list(labels.values()))
     lines = -(-len(labels) // columns)
     subtitle_lines = textwrap.wrap(subtitle, 70)
-    extra_in = LEGEND_LINE_IN * max(0, lines - 1) + max(0.0, rows * ROW_IN - 1.4)
+    extra_in = LEGEND_LINE_IN * max(0, lines - 1) + max(0.0, rows * ROW_IN - 1.4) + ROOM_IN
     figure = new_figure(NARROW_IN, NARROW_HEIGHT_IN + extra_in)
     left, bottom, right, top = frame(
         figure,
