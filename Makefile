@@ -50,10 +50,11 @@ list: env  ## the suites, methods, workloads, models, GPUs and revisions
 	@$(BIN)/servingbench list
 
 rerun: env  ## measure one workload again: make rerun WORKLOAD=math
-	$(BIN)/snakemake --forcerun $$($(BIN)/servingbench outputs $(WORKLOAD)) -- figures/all
+	$(if $(WORKLOAD),,$(error name a workload: make rerun WORKLOAD=math))
+	files=$$($(BIN)/servingbench outputs $(WORKLOAD)) && $(BIN)/snakemake --forcerun $$files -- figures/all
 
 tables: env  ## the poster's tables only
-	$(BIN)/snakemake -- $$($(BIN)/servingbench outputs --tables)
+	files=$$($(BIN)/servingbench outputs --tables) && $(BIN)/snakemake -- $$files
 
 clean:  ## remove what runs made; keeps .venv and resources/
 	rm -rf results figures logs poster/v*

@@ -28,6 +28,7 @@ from servingbench.config.paths import (
 from servingbench.config.sources import source_digest
 from servingbench.errors import UserError
 from servingbench.figures.names import FIGURE_NAMES
+from servingbench.records.files import sha256_file
 
 try:
     EXPERIMENT = load_experiment(Path(workflow.basedir, "config"), config, map(Path, workflow.configfiles))
@@ -89,6 +90,11 @@ def workload_folder(wildcards):
 def pinned_closure(wildcards):
     """The requirements file of a revision's family."""
     return "envs/{environment}.txt".format(**EXPERIMENT.tables.row("revisions", wildcards.revision))
+
+
+def pinned_closure_sha256(wildcards):
+    """The hash of that file: another content reinstalls the revision."""
+    return sha256_file(Path(workflow.basedir, pinned_closure(wildcards)))
 
 
 def converter(wildcards):

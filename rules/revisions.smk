@@ -7,7 +7,7 @@ overlay folder site-packages/ that a run puts before the shared torch.
 
 rule install_revision:
     input:
-        pins=pinned_closure,
+        pins=ancient(pinned_closure),  # its content counts (params), not when a checkout wrote it
     output:
         "resources/revisions/{revision}/environment.json",
     log:
@@ -16,6 +16,7 @@ rule install_revision:
         "../envs/workflow.yaml"
     params:
         row=row_json("revisions", "revision"),
+        pins_sha256=pinned_closure_sha256,
         folder=subpath(output[0], parent=True),
     shell:
         "python workflow_scripts/install_revision.py {wildcards.revision:q} --row {params.row:q}"

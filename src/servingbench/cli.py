@@ -31,7 +31,7 @@ def main() -> None:
     listing = commands.add_parser("list", help="list the suites, methods, workloads, models, GPUs and revisions")
     listing.add_argument("what", nargs="?", choices=["suites", *tables.TABLES], help="only these")
     outputs = commands.add_parser("outputs", help="the files that a configuration makes, one per line, for snakemake")
-    outputs.add_argument("workload", nargs="?", help="the raw records of this workload")
+    outputs.add_argument("workloads", nargs="*", metavar="workload", help="the raw records of these workloads only")
     outputs.add_argument("--tables", action="store_true", help="the poster's tables")
     show = commands.add_parser("show", help="print the result table and the paths of the figures and the poster")
     for command in (outputs, show):
@@ -46,18 +46,18 @@ def main() -> None:
     if args.command == "show":
         _show(experiment)
     else:
-        sys.stdout.writelines(f"{path}\n" for path in _outputs(experiment, args.workload, tables=args.tables))
+        sys.stdout.writelines(f"{path}\n" for path in _outputs(experiment, args.workloads, tables=args.tables))
 
 
-def _outputs(experiment: Experiment, workload: str | None, *, tables: bool) -> Iterator[str]:
-    if workload is not None and workload not in experiment.workloads:
-        remedy = suggest(workload, experiment.workloads)
-        raise UserError("not a workload of this configuration", key="workload", value=workload, remedy=remedy)
+def _outputs(experiment: Experiment, workloads: list[str], *, tables: bool) -> Iterator[str]:
+    for name in workloads:
+        if name not in experiment.workloads:
+            remedy = suggest(name, experiment.workloads)
+            raise UserError("not a workload of this configuration", key="workload", value=name, remedy=remedy)
     if tables:
         yield from experiment.expand(TABLES)
     else:
-        workloads = [workload] if workload else experiment.workloads
-        yield from experiment.expand(RAW, workload=workloads, method=experiment.methods)
+        yield from experiment.expand(RAW, workload=workloads or experiment.workloads, method=experiment.methods)
 
 
 def _list(what: str | None) -> None:

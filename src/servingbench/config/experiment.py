@@ -147,7 +147,10 @@ def load_suite(folder: Path, suite: Path | None = None) -> Experiment:
     files = [folder / "config.yaml", *([suite] if suite else [])]
     config: dict[str, Any] = {}
     for path in files:
-        config = merged(config, load_yaml(path) or {})
+        content = load_yaml(path) or {}
+        if not isinstance(content, Mapping):
+            raise UserError("must be a mapping of keys", file=path, value=type(content).__name__)
+        config = merged(config, content)
     return load_experiment(folder, config, files)
 
 
@@ -176,8 +179,18 @@ def _check_statistics(config: Mapping[str, Any], origin: object) -> None:
                 value=name,
                 remedy=f"add it to methods or choose one of: {', '.join(methods)}",
             )
-    if statistics["primary"] == statistics["baseline"]:
-        raise UserError("the primary contrast cannot be the baseline itself", file=origin, key="statistics.primary")
+    twice = [pair for pair in statistics["contrasts"] if pair[0] == pair[1]]
+    for key, value, wrong in (
+        ("primary", statistics["primary"], statistics["primary"] in (statistics["baseline"], statistics["aa"])),
+        ("aa", statistics["aa"], statistics["aa"] == statistics["baseline"]),
+        ("contrasts", twice, bool(twice)),
+    ):
+        if wrong:
+            problem = "an arm cannot be compared with itself"
+            raise UserError(problem, file=origin, key=f"statistics.{key}", value=value, remedy="name another method")
+    if not 0 < statistics["confidence"] < 1:
+        problem, value = "must be between 0 and 1", statistics["confidence"]
+        raise UserError(problem, file=origin, key="statistics.confidence", value=value, remedy="0.95 is usual")
 
 
 def _check_draft_model(config: Mapping[str, Any], tables: Tables, model: str) -> None:

@@ -26,6 +26,9 @@ class _UniqueKeyLoader(yaml.SafeLoader):
         seen: set[object] = set()
         for key_node, _ in node.value:
             key = self.construct_object(key_node, deep=True)
+            if not isinstance(key, Hashable):
+                line = key_node.start_mark.line + 1
+                raise UserError("a key must be a word", file=self.name, key=f"line {line}", value=str(key))
             if key in seen:
                 line = key_node.start_mark.line + 1
                 raise UserError(f"the key {key!r} stands twice", file=self.name, key=f"line {line}", remedy="keep one")
@@ -47,6 +50,8 @@ def load_yaml(path: Path) -> Any:
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else "?"
         raise UserError(f"not valid YAML: {error.problem}", file=path, key=f"line {line}") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise UserError(f"not valid YAML: {error.reason}", file=path, remedy="save it as UTF-8 text") from None  # type: ignore[union-attr]
 
 
 @dataclass(frozen=True)
@@ -97,8 +102,19 @@ def _check_models(tables: Tables) -> None:
         for column, table in (("draft_model", "models"), ("of", "models"), ("prepared_with", "revisions")):
             if column in row:
                 tables.row(table, row[column], file=path, key=f"{name}.{column}")
-        if name in (row.get("draft_model"), row.get("of")):
-            raise UserError("a model cannot refer to itself", file=path, key=name)
+        if name == row.get("draft_model") or name in _cut_from(tables.models, name):
+            remedy = "name another row"
+            raise UserError("a model cannot refer to itself", file=path, key=name, remedy=remedy)
+
+
+def _cut_from(models: Table, name: str) -> list[str]:
+    """The rows that a truncated model is cut from, nearest first; a circle ends where it closes."""
+    chain: list[str] = []
+    row = models[name]
+    while "of" in row and row["of"] not in chain:
+        chain.append(row["of"])
+        row = models[row["of"]]
+    return chain
 
 
 def _check_gpus(tables: Tables) -> None:

@@ -30,9 +30,20 @@ def load_schema(name: str) -> dict[str, Any]:
     return schema
 
 
+def _is_integer(checker: object, instance: object) -> bool:
+    """JSON Schema calls 3.0 an integer; a limit of 3.0 would make a folder that nobody asked for."""
+    return isinstance(instance, int) and not isinstance(instance, bool)
+
+
+_Validator = jsonschema.validators.extend(  # type: ignore[no-untyped-call]
+    jsonschema.Draft202012Validator,
+    type_checker=jsonschema.Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_integer),
+)
+
+
 @cache
-def _validator(name: str) -> jsonschema.Draft202012Validator:
-    return jsonschema.Draft202012Validator(load_schema(name))
+def _validator(name: str) -> Any:
+    return _Validator(load_schema(name))
 
 
 def validate(instance: object, name: str, *, file: object) -> None:
@@ -73,7 +84,7 @@ def _explain(error: ValidationError, file: object) -> UserError:
     if callable(file):
         file = file(key.split(".")[0])
     if unknown:
-        remedy = suggest(key.rpartition(".")[2], schema["properties"])
+        remedy = suggest(key.rpartition(".")[2], schema.get("properties", {}))
         return UserError("unknown key", file=file, key=key, remedy=remedy)
     if error.validator == "required":
         missing = [name for name in schema["required"] if name not in dict(cast(Mapping[str, Any], error.instance))]

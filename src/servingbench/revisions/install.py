@@ -55,15 +55,19 @@ def install(*, name: str, row: dict[str, Any], pins_file: Path, folder: Path) ->
     """
     pins = {**read_pins(pins_file), "transformers": row["version"]}
     building, overlay = folder / f".{OVERLAY}.building", folder / OVERLAY
-    shutil.rmtree(building, ignore_errors=True)
+    retired = folder / f".{OVERLAY}.retired"
+    for leftover in (building, retired):
+        shutil.rmtree(leftover, ignore_errors=True)
     building.mkdir(parents=True)
     requirements = [f"{package}=={version}" for package, version in pins.items()]
     try:
         _pip_install(requirements, building, name=name, pins_file=pins_file)
-        shutil.rmtree(overlay, ignore_errors=True)
+        if overlay.exists():
+            overlay.rename(retired)
         building.rename(overlay)
     finally:
         shutil.rmtree(building, ignore_errors=True)
+        shutil.rmtree(retired, ignore_errors=True)
     write_json(folder / "environment.json", describe(name=name, row=row, pins=pins, overlay=overlay))
 
 

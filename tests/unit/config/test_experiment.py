@@ -61,6 +61,10 @@ def test_a_close_name_is_suggested(folder: Path) -> None:
         ({"statistics": {"resample": 10}}, ["mine.yaml: statistics.resample", "unknown key", "'resamples'"]),
         ({"statistics": {"primary": "tree_published"}}, ["mine.yaml: statistics.primary", "not among the methods"]),
         ({"workloads": []}, ["mine.yaml: workloads"]),
+        ({"limit": 3.0}, ["mine.yaml: limit", "integer", "3.0"]),
+        ({"statistics": {"aa": "autoregressive"}}, ["statistics.aa", "compared with itself"]),
+        ({"statistics": {"primary": "autoregressive_aa"}}, ["statistics.primary", "compared with itself"]),
+        ({"statistics": {"confidence": float("nan")}}, ["statistics.confidence", "between 0 and 1"]),
     ],
 )
 def test_wrong_values_name_file_key_and_remedy(folder: Path, changes: dict[str, object], parts: list[str]) -> None:
@@ -80,6 +84,36 @@ def test_a_typo_in_any_table_is_refused(folder: Path, table: str) -> None:
     row = next(iter(yaml.safe_load((folder / f"{table}.yaml").read_text())))
     edit(folder, table, row, lable="x")
     assert f"{table}.yaml: {row}.lable: unknown key" in error_of(folder)
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "part"),
+    [
+        ("tree_speculative", {"widht": 8}, "tree_speculative.options.widht: unknown key. Did you mean 'width'?"),
+        ("tree_speculative", {"width": -3}, "tree_speculative.options.width: must be at least 1 (got -3)"),
+        ("suffix_global", {"source": "globl"}, "suffix_global.options.source: not allowed (got 'globl')"),
+        ("prompt_lookup", {"max_ngramx": 2}, "prompt_lookup.options.max_ngramx: unknown key"),
+        ("prompt_lookup_hf", {"do_sample": True}, "prompt_lookup_hf.options.do_sample: unknown key"),
+        ("autoregressive", {"num_tokens": 2}, "autoregressive.options.num_tokens: unknown key"),
+        ("tree_published", {"min_prob": 2}, "tree_published.options.min_prob: must be at most 1"),
+    ],
+)
+def test_a_method_takes_its_own_options_only(folder: Path, method: str, options: dict[str, object], part: str) -> None:
+    edit(folder, "methods", method, options=options)
+    assert part in error_of(folder)
+
+
+def test_models_cut_from_each_other_are_refused(folder: Path) -> None:
+    row = {"label": "x", "source": "truncated", "layers": 1, "prepared_with": "v5.24.0", "dtype": "float32"}
+    edit(folder, "models", "one", of="two", **row)
+    edit(folder, "models", "two", of="one", **row)
+    assert "models.yaml: one: a model cannot refer to itself" in error_of(folder)
+
+
+@pytest.mark.parametrize("content", [b"a: \xff\xfe", b"a: \x01", b"? [a]\n: 1\n", b"[1, 2]"])
+def test_a_table_that_is_no_table_is_one_line(folder: Path, content: bytes) -> None:
+    (folder / "gpus.yaml").write_bytes(content)
+    assert "gpus.yaml" in error_of(folder)
 
 
 def test_a_repeated_row_is_refused(folder: Path) -> None:
