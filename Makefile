@@ -8,11 +8,17 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 TEST_REVISION ?= v5.24.0
 TEST_PROCESSES ?= 2
+# For bench-decoding: recorded outputs (workflow_scripts/record_corpus.py makes more), and prompts per task to time
+CORPUS ?= config/corpus/demo.jsonl
+TIMED_PROMPTS ?= 2
+BENCH_REVISION := resources/revisions/$(TEST_REVISION)
+BENCH_MODEL := smollm2-135m
+BENCH_TABLE := resources/static_tables/$(TEST_REVISION)/$(BENCH_MODEL)/static_table.safetensors
 
-.PHONY: help demo test lint env dev-env list rerun tables clean
+.PHONY: help demo test lint env dev-env arctic bench-decoding list rerun tables clean
 
 help:  ## this list
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 env: $(VENV)/installed  ## the project's own environment in .venv
 
@@ -37,6 +43,7 @@ demo: env  ## measure every method on this CPU, draw the figures and the poster
 
 test: dev-env lint  ## the whole test suite
 	$(BIN)/snakemake --quiet all -- resources/models/smollm2-135m resources/revisions/v4.57.3/environment.json resources/revisions/$(TEST_REVISION)/environment.json
+	@$(MAKE) --silent arctic || echo "Arctic Inference could not be built: its tests are skipped"
 	OMP_NUM_THREADS=1 PYTHONPATH=resources/revisions/$(TEST_REVISION)/site-packages $(BIN)/python -m pytest -n $(TEST_PROCESSES)
 
 lint: dev-env  ## ruff, mypy, snakefmt and snakemake --lint
@@ -45,6 +52,16 @@ lint: dev-env  ## ruff, mypy, snakefmt and snakemake --lint
 	$(BIN)/mypy
 	$(BIN)/snakefmt --check Snakefile rules
 	$(BIN)/snakemake --lint
+
+arctic: env  ## build Arctic Inference's suffix trees, the peer of arctic_suffix_* (needs a C++ compiler)
+	$(BIN)/snakemake --quiet all -- resources/peers/arctic-inference
+
+bench-decoding: env  ## our drafts beside Arctic's and transformers', in minutes: make bench-decoding CORPUS=FILE
+	$(BIN)/snakemake --quiet all -- resources/models/$(BENCH_MODEL) $(BENCH_REVISION)/environment.json $(BENCH_TABLE)
+	@$(MAKE) --silent arctic || echo "Arctic Inference could not be built: its column stays empty"
+	PYTHONPATH=$(BENCH_REVISION)/site-packages $(BIN)/python workflow_scripts/bench_decoding.py --corpus "$(CORPUS)" \
+	  --model resources/models/$(BENCH_MODEL) --environment $(BENCH_REVISION)/environment.json \
+	  --static-table $(BENCH_TABLE) --timed-prompts $(TIMED_PROMPTS)
 
 list: env  ## the suites, methods, workloads, models, GPUs and revisions
 	@$(BIN)/servingbench list

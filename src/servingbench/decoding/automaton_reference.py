@@ -86,6 +86,8 @@ def blended(
     rec: float,
     max_orders: int,
     min_weight: float,
+    recent_share: float,
+    recent_decay: float,
     table: dict[int, dict[int, float]],
 ) -> dict[int, float]:
     """Probabilities of the token after ``text`` + ``drafted``, by the formula of ``drafting.py`` from long to short.
@@ -95,10 +97,12 @@ def blended(
         shared: the index of earlier responses.
         text: what is committed.
         drafted: hypothetical tokens after it.
-        alphas: weight of the shorter contexts, by context length.
+        alphas: weight of the shorter contexts, by context length from 1.
         rec: extra count of the latest continuation.
         max_orders: contexts to blend.
         min_weight: stop when less is left for the shorter contexts.
+        recent_share: share of the text's own tokens in order 0, where nothing is drafted yet.
+        recent_decay: what each of them weighs beside the one after it.
         table: previous token -> next tokens and their probabilities.
     """
     whole = [*text, *drafted]
@@ -116,13 +120,18 @@ def blended(
         total = sum(followers.values())
         if total == 0 or used == max_orders or weight <= min_weight:
             continue
-        alpha = alphas[min(-size, len(alphas) - 1)]
+        alpha = alphas[min(-size, len(alphas)) - 1] * min(1.0, len(alphas) / -size) ** 0.5
         scale = weight / (total + rec + alpha)
         for token, count in followers.items():
             result[token] += scale * (count + (rec if token == index.last(context) else 0))
         weight = scale * alpha
         used += 1
     if weight > min_weight:
+        if local is not None and not drafted and recent_share > 0:
+            weights = [recent_decay**back for back in range(len(text))]
+            for token, gain in zip(reversed(text), weights, strict=True):
+                result[token] += weight * recent_share * gain / sum(weights)
+            weight *= 1 - recent_share
         for token, prob in table.get(whole[-1], {}).items():
             result[token] += weight * prob
     return dict(result)

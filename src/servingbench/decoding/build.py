@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from servingbench.decoding.drafts import DRAFTS
+from servingbench.decoding.greedy import greedy_token
 from servingbench.decoding.loop import LoopMethod, finish_reason
 from servingbench.decoding.target import Target, check_model
 from servingbench.decoding.types import Method, Reference, Request
@@ -17,15 +18,23 @@ __all__ = ["build_method", "check_model", "greedy_reference"]
 
 
 def build_method(
-    name: str, row: dict[str, Any], *, model: Any, draft_model: Any = None, static_table: Any = None
+    name: str,
+    row: dict[str, Any],
+    *,
+    model: Any,
+    draft_model: Any = None,
+    tokenizers: tuple[Any, Any] | None = None,
+    static_table: Any = None,
 ) -> Method:
     """Bind a method to a loaded model.
 
     Args:
         name: the method's name, for messages and records.
-        row: a row of config/methods.yaml: ``kind`` (loop or transformers), ``draft``, ``assistant``, ``options``.
+        row: a row of config/methods.yaml: ``kind`` (loop or transformers), ``draft``, ``assistant``,
+            ``assistant_tokenizer``, ``options``.
         model: the target.
         draft_model: for ``assistant: draft_model``, its model.
+        tokenizers: for ``assistant_tokenizer: own``, the target's and the draft model's.
         static_table: for drafts that use one, the static bigram table.
 
     Raises:
@@ -45,7 +54,11 @@ def build_method(
                     remedy="set draft_model in config/models.yaml, or leave the method out",
                 )
             assistant = draft_model
-        return TransformersMethod(name, model=model, draft_model=assistant, options=options)
+        own = row.get("assistant_tokenizer") is not None
+        if own and tokenizers is None:
+            raise UserError("the method needs both tokenizers", key=name, remedy="pass tokenizers")
+        pair = tokenizers if own else None
+        return TransformersMethod(name, model=model, draft_model=assistant, tokenizers=pair, options=options)
     if kind != "loop":
         raise UserError("unknown kind of method", key=name, value=kind, remedy="use loop or transformers")
     draft = row.get("draft", "none")
@@ -84,7 +97,7 @@ def greedy_reference(model: Any, request: Request) -> Reference:
             cache.commit([0])
         else:
             logits = target.prefill(cache, request.prompt_ids)
-        output.append(int(logits[0].argmax()))
+        output.append(greedy_token(logits[0]))
         best, second = logits[0].float().topk(2).values.tolist()
         margins.append(best - second)
     return Reference(output, finish_reason(output, request.eos_token_ids), margins)

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from servingbench.decoding.drafts.base import Draft
+from servingbench.decoding.greedy import greedy_token
 from servingbench.decoding.jit import Floats
 from servingbench.decoding.target import Target
 
@@ -44,7 +45,7 @@ def _measure(target: Target, max_rows: int) -> Floats:
             draft = Draft.tree([0] * (count - 1), [-1] * (count - 1)) if count > 1 else None
             target.synchronize()
             start_ns = perf_counter_ns()
-            int(target.verify(cache, 0, draft)[0].argmax())
+            greedy_token(target.verify(cache, 0, draft)[0])
             if repeat:  # the first round warms up
                 times[count].append(perf_counter_ns() - start_ns)
     medians = np.maximum.accumulate([median(times[count]) for count in counts])

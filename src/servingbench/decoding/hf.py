@@ -1,5 +1,9 @@
 """transformers' own generate as a method: the peers that the project's loop is compared with.
 
+Plain decoding, prompt lookup, a draft model with the target's tokenizer or its own, early exit (LayerSkip), multi-token
+prediction heads, DFlash. Multi-token prediction reads its heads from the checkpoint at every call of generate
+(transformers 5.24), which is in the time to the first token.
+
 Counting is by delegation on one instance, undone afterwards: forward hooks on the models, a streamer that sees every
 batch of committed tokens, and a proxy around the candidate generator that ``_get_candidate_generator`` returns.
 """
@@ -12,97 +16,20 @@ from time import perf_counter_ns
 from typing import Any
 
 import torch
-from transformers import GenerationConfig, LogitsProcessor, LogitsProcessorList
+from transformers import GenerationConfig, LogitsProcessorList
 
-from servingbench.decoding.loop import finish_reason
+from servingbench.decoding import hf_speculation as speculation
+from servingbench.decoding.hf_recorder import CandidateProxy, ForcedReplay, Recorder, record
 from servingbench.decoding.target import synchronize
-from servingbench.decoding.types import Generation, Request, Step
+from servingbench.decoding.types import Generation, Request
 from servingbench.errors import UserError
 
 ASSISTANT_OPTIONS = frozenset(
     {"num_assistant_tokens", "num_assistant_tokens_schedule", "assistant_confidence_threshold"}
 )  # read by transformers from the assistant's generation config
-
-
-class ForcedReplay(LogitsProcessor):  # type: ignore[misc]
-    """Answers with the reference: leaves only its token at each position. The forward before it is the real one."""
-
-    def __init__(self, reference: Sequence[int], *, prompt: int) -> None:
-        self._reference = reference
-        self._prompt = prompt
-
-    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        """Scores (1, vocabulary) of the token after ``input_ids``, (1, length)."""
-        place = input_ids.shape[1] - self._prompt
-        if place >= len(self._reference):
-            return scores  # beyond the end; the record is cut there
-        forced = torch.full_like(scores, -torch.inf)
-        forced[:, self._reference[place]] = 0
-        return forced
-
-
-class Recorder:
-    """What one call of generate did: a streamer, and the counts of its forwards and drafts."""
-
-    def __init__(self) -> None:
-        self.forwards = self.draft_forwards = 0
-        self.tokens: list[int] = []
-        self.committed: list[int] = []  # tokens per target forward
-        self.proposed: list[int] = []  # draft tokens per target forward
-        self.times_ns: list[int] = []  # when each forward's tokens were known
-        self.proposing_ns: list[int] = []  # spent on proposing by then
-        self.propose_ns = 0
-        self.generator: str | None = None
-        self._prompt_seen = False
-
-    def put(self, value: torch.Tensor) -> None:
-        """Take the prompt, then the tokens that each forward committed."""
-        if not self._prompt_seen:
-            self._prompt_seen = True
-            return
-        tokens = value.reshape(-1).tolist()
-        self.times_ns.append(perf_counter_ns())
-        self.proposing_ns.append(self.propose_ns)
-        self.tokens += tokens
-        self.committed.append(len(tokens))
-
-    def end(self) -> None:
-        """Nothing to flush."""
-
-    def count_forward(self, *args: Any) -> None:
-        """A forward hook of the target."""
-        self.forwards += 1
-
-    def count_draft_forward(self, *args: Any) -> None:
-        """A forward hook of the draft model."""
-        self.draft_forwards += 1
-
-
-class CandidateProxy:
-    """A candidate generator that is timed and counted; everything else is the generator's own."""
-
-    def __init__(self, generator: Any, recorder: Recorder) -> None:
-        self._generator = generator
-        self._recorder = recorder
-        recorder.generator = type(generator).__name__
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._generator, name)
-
-    def get_candidates(self, input_ids: torch.Tensor, *args: Any, **kwargs: Any) -> tuple[torch.Tensor, Any]:
-        """Propose, and count what was proposed."""
-        start_ns = perf_counter_ns()
-        candidates, logits = self._generator.get_candidates(input_ids, *args, **kwargs)
-        self._recorder.proposed.append(candidates.shape[1] - input_ids.shape[1])
-        self._recorder.propose_ns += perf_counter_ns() - start_ns
-        return candidates, logits
-
-    def update_candidate_strategy(self, *args: Any, **kwargs: Any) -> Any:
-        """Learn from the last step."""
-        start_ns = perf_counter_ns()
-        result = self._generator.update_candidate_strategy(*args, **kwargs)
-        self._recorder.propose_ns += perf_counter_ns() - start_ns
-        return result
+GREETING = "Once upon a time"  # for a warm-up that must survive another tokenizer; token 0 is often no text
+# What transformers' own code raises for a model that it was not written for: it checks little beforehand.
+NOT_WRITTEN_FOR_IT = (RuntimeError, ValueError, LookupError, TypeError)
 
 
 class TransformersMethod:
@@ -112,30 +39,50 @@ class TransformersMethod:
         name: the method's name.
         model: the target.
         draft_model: an assistant, for speculation with a draft model.
+        tokenizers: the target's and the draft model's, for a draft model with a tokenizer of its own.
         options: generation options; those of the assistant are set on it.
 
     Raises:
-        UserError: for a draft model with another vocabulary, or an option that transformers does not know.
+        UserError: for an option that transformers does not know, and for models that cannot do what the row says.
     """
 
-    def __init__(self, name: str, *, model: Any, draft_model: Any = None, options: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        model: Any,
+        draft_model: Any = None,
+        tokenizers: tuple[Any, Any] | None = None,
+        options: dict[str, Any],
+    ) -> None:
         self.name = name
         self.model = model
         self.draft_model = draft_model
         self._options = options
-        known = vars(GenerationConfig())
-        for option, value in options.items():
-            if option not in known:
-                raise UserError("unknown generation option", key=f"{name}: {option}", value=value)
-        self._assistant_options = {key: options[key] for key in ASSISTANT_OPTIONS & options.keys()}
-        if draft_model is not None:
-            check_vocabularies(model, draft_model)
-            self._generator: str | None = "AssistedCandidateGenerator"
-        else:
-            self._generator = "PromptLookupCandidateGenerator" if "prompt_lookup_num_tokens" in options else None
+        self._speculation = speculation.claimed(
+            name, options, draft_model=draft_model, other_tokenizer=tokenizers is not None
+        )
+        self._assistant = {} if draft_model is None else {"assistant_model": draft_model}
+        self._left_out: torch.nn.Module | None = None
+        self._greeting = (0, 0)
+        if options.get("assistant_early_exit"):
+            self._left_out = speculation.check_early_exit(name, model, options["assistant_early_exit"])
+        elif options.get("use_mtp"):
+            speculation.check_mtp(name, model)
+        elif options.get("speculation_type"):
+            speculation.check_dflash(name, model, draft_model)
+        elif tokenizers is not None:
+            speculation.check_other_vocabulary(name, model, draft_model)
+            self._assistant |= {"tokenizer": tokenizers[0], "assistant_tokenizer": tokenizers[1]}
+            self._greeting = tuple(tokenizers[0](GREETING)["input_ids"])
+        elif draft_model is not None:
+            speculation.check_same_vocabulary(name, model, draft_model)
 
     def generate(self, request: Request) -> Generation:
         """Answer one request, greedily or as a forced replay."""
+        if not request.is_greedy:
+            remedy = "take a method of the loop, or temperature 0"
+            raise UserError("methods of transformers are measured greedily", key=self.name, remedy=remedy)
         recorder = Recorder()
         prompt = torch.tensor([request.prompt_ids], device=self.model.device)
         processors = LogitsProcessorList()
@@ -143,16 +90,25 @@ class TransformersMethod:
             processors.append(ForcedReplay(request.reference, prompt=prompt.shape[1]))
         if request.max_new_tokens < 1 or (request.reference is not None and not request.reference):
             return Generation([], "length", 0, 0, 0)
-        with self._prepared(recorder, request, processors):
+        # Without any, prompt lookup in transformers 4.57 compares with None: name a token that no text holds.
+        eos = sorted(request.eos_token_ids) or [speculation.vocabulary_size(self.model)]
+        config = GenerationConfig(
+            do_sample=False,
+            max_new_tokens=request.max_new_tokens,
+            eos_token_id=eos,
+            pad_token_id=0,  # one text has no padding; unset, transformers warns
+            **{key: value for key, value in self._options.items() if key not in ASSISTANT_OPTIONS},
+        )
+        with self._prepared(recorder):
             synchronize(self.model.device)
             start_ns = perf_counter_ns()
-            arguments = {} if self.draft_model is None else {"assistant_model": self.draft_model}
             self.model.generate(
                 prompt,
                 attention_mask=torch.ones_like(prompt),
+                generation_config=config,
                 logits_processor=processors,
                 streamer=recorder,
-                **arguments,
+                **self._assistant,
             )
             synchronize(self.model.device)
             end_ns = perf_counter_ns()
@@ -163,11 +119,21 @@ class TransformersMethod:
         """Nothing is shared across requests."""
 
     def warm_up(self) -> None:
-        """One short answer."""
-        self.generate(Request((0, 0), 4, frozenset()))
+        """One short answer, which shows what transformers cannot do with this model.
+
+        Raises:
+            UserError: with transformers' own words.
+        """
+        try:
+            self.generate(Request(self._greeting, 4, frozenset()))
+        except NOT_WRITTEN_FOR_IT as error:
+            said = next(iter(str(error).strip().splitlines()), "")
+            problem = f"transformers cannot do this with the model: {type(error).__name__}: {said[:300]}"
+            remedy = "leave the method out for this model and revision"
+            raise UserError(problem, key=self.name, value=type(self.model).__name__, remedy=remedy) from error
 
     @contextmanager
-    def _prepared(self, recorder: Recorder, request: Request, processors: LogitsProcessorList) -> Iterator[None]:
+    def _prepared(self, recorder: Recorder) -> Iterator[None]:
         """Set the instances up for one call, and put everything back."""
         model, draft_model = self.model, self.draft_model
         original = model._get_candidate_generator
@@ -179,41 +145,40 @@ class TransformersMethod:
             )
             return CandidateProxy(original(*args, **kwargs), recorder)
 
-        # Without any, prompt lookup in transformers 4.57 compares with None: name a token that no text holds.
-        eos = sorted(request.eos_token_ids) or [model.config.get_text_config().vocab_size]
-        config = GenerationConfig(
-            do_sample=False,
-            max_new_tokens=request.max_new_tokens,
-            eos_token_id=eos,
-            pad_token_id=0,  # one text has no padding; unset, transformers warns
-            **{key: value for key, value in self._options.items() if key not in ASSISTANT_OPTIONS},
-        )
-        # The instance's own defaults, such as a repetition penalty, must not leak in: they are not greedy decoding.
-        kept = [(model, model.generation_config)]
-        model.generation_config = config
+        # An instance's own defaults, such as a repetition penalty, must not leak in: they are not greedy decoding. A
+        # target that drafts by itself is its own assistant, so that it has the assistant's options too.
+        assistant_options = {key: value for key, value in self._options.items() if key in ASSISTANT_OPTIONS}
+        kept = [(one, one.generation_config) for one in (model, draft_model) if hasattr(one, "generation_config")]
+        for one, _ in kept:
+            one.generation_config = GenerationConfig(do_sample=False, pad_token_id=0, **assistant_options)
         hooks = [model.register_forward_hook(recorder.count_forward)]
-        model._get_candidate_generator = get_candidate_generator
         if draft_model is not None:
-            kept.append((draft_model, draft_model.generation_config))
-            draft_model.generation_config = GenerationConfig(do_sample=False, pad_token_id=0, **self._assistant_options)
             hooks.append(draft_model.register_forward_hook(recorder.count_draft_forward))
+        if self._left_out is not None:
+            hooks.append(self._left_out.register_forward_hook(recorder.count_whole_forward))
+        model._get_candidate_generator = get_candidate_generator
+        text_config = model.config.get_text_config()
+        layers = text_config.num_hidden_layers
         try:
             yield
         finally:
+            if text_config.num_hidden_layers != layers:  # left behind by an early exit that failed
+                text_config.num_hidden_layers = layers
             del model._get_candidate_generator
             for hook in hooks:
                 hook.remove()
-            for owner, generation_config in kept:
-                owner.generation_config = generation_config
+            for one, generation_config in kept:
+                one.generation_config = generation_config
 
     def _check(self, recorder: Recorder) -> None:
         """Refuse a record of anything but what the method claims to be."""
-        if recorder.generator != self._generator:
+        expected = self._speculation.generator
+        if recorder.generator != expected:
             raise UserError(
                 "transformers did not decode as the method claims",
                 key=self.name,
                 value=recorder.generator,
-                remedy=f"expected {self._generator or 'no candidate generator'}; check the method's options",
+                remedy=f"expected {expected or 'no candidate generator'}; check the method's options",
             )
         if recorder.forwards != len(recorder.committed):
             raise UserError(
@@ -222,49 +187,17 @@ class TransformersMethod:
                 value=(recorder.forwards, len(recorder.committed)),
                 remedy="this transformers revision decodes in a way that the counting does not know",
             )
-
-
-def check_vocabularies(model: Any, draft_model: Any) -> None:
-    """Refuse a draft model that speaks of other tokens."""
-    sizes = tuple(one.config.get_text_config().vocab_size for one in (model, draft_model))
-    if sizes[0] != sizes[1]:
-        raise UserError(
-            "the draft model has another vocabulary than the target",
-            key="draft_model",
-            value=sizes[1],
-            remedy=f"use a draft model with the target's {sizes[0]} tokens",
-        )
-
-
-def record(recorder: Recorder, request: Request, *, start_ns: int, end_ns: int) -> Generation:
-    """Cut the output at the cap or the first end-of-sequence, and say what each forward contributed to it."""
-    tokens = recorder.tokens[: request.max_new_tokens]
-    for place, token in enumerate(tokens):
-        if token in request.eos_token_ids:
-            tokens = tokens[: place + 1]
-            break
-    steps: list[Step] = []
-    known = 0
-    last_ns = recorder.times_ns[0]
-    for forward, count in enumerate(recorder.committed):
-        kept = max(0, min(count, len(tokens) - known))
-        known += count
-        if kept:
-            last_ns = recorder.times_ns[forward]
-        proposed = recorder.proposed[forward] if recorder.proposed else 0
-        # The last of a forward's tokens is the model's own; when the cut removed it, all that is left was drafted.
-        steps.append((proposed, proposed, min(kept, count - 1)))
-    first_ns = recorder.times_ns[0]
-    return Generation(
-        new_token_ids=tokens,
-        finish_reason=finish_reason(tokens, request.eos_token_ids),
-        wall_ns=end_ns - start_ns,
-        ttft_ns=first_ns - start_ns,
-        decode_ns=last_ns - first_ns,
-        propose_ns=recorder.propose_ns,
-        verify_ns=recorder.times_ns[-1] - first_ns - (recorder.proposing_ns[-1] - recorder.proposing_ns[0]),
-        forwards=recorder.forwards,
-        steps=steps,
-        draft_forwards=recorder.draft_forwards,
-        overrun_tokens=len(recorder.tokens) - len(tokens),
-    )
+        # The first forward may come before the first draft, and the last one may have no room for any.
+        if self._speculation.always_drafts and len(recorder.committed) > 2 and not any(recorder.proposed):
+            raise UserError(
+                f"{expected} proposed nothing in {len(recorder.committed)} forwards",
+                key=self.name,
+                remedy="this would be plain decoding under another name; check the method's options",
+            )
+        if self._left_out is not None and recorder.whole_forwards != recorder.forwards:
+            raise UserError(
+                "the model drafted with all of its layers, not with the first few",
+                key=self.name,
+                value=type(self.model).__name__,
+                remedy="its code does not exit early; leave the method out for this model",
+            )

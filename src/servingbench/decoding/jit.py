@@ -12,6 +12,7 @@ from numba import njit
 Function = TypeVar("Function", bound=Callable[..., object])
 Ints = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]
+Floats32 = npt.NDArray[np.float32]
 
 
 def compiled(function: Function) -> Function:

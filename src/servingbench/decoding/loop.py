@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from time import perf_counter_ns
-from typing import Any
 
 import torch
 
 from servingbench.decoding.cost import forward_costs
 from servingbench.decoding.drafts.base import Draft, Drafter
+from servingbench.decoding.greedy import greedy_token
+from servingbench.decoding.sampling import Sampler
 from servingbench.decoding.target import Target
 from servingbench.decoding.types import FinishReason, Generation, Request, Step
-from servingbench.errors import UserError
+
+Choices = Callable[[torch.Tensor, Request, int], Callable[[int, int], int]]
+"""(logits of a forward, request, tokens committed before it) -> the chooser that :func:`accept` takes."""
 
 
 class LoopMethod:
@@ -31,7 +34,7 @@ class LoopMethod:
 
     @torch.inference_mode()
     def generate(self, request: Request) -> Generation:
-        """Answer one request; greedy, or a forced replay of ``request.reference``.
+        """Answer one request: greedily, by sampling, or as a forced replay of ``request.reference``.
 
         The draft never reaches beyond the cap, so there is nothing to cut: a draft of remaining - 1 tokens and the
         model's own next token fill the output exactly.
@@ -48,8 +51,9 @@ class LoopMethod:
         if length > 0:
             cache = target.new_cache(prompt=len(request.prompt_ids), new=cap, draft=drafter.max_nodes)
             drafter.start(request.prompt_ids)
+            choices = self.choices(request)
             started_ns = perf_counter_ns()
-            choose = chooser(target.prefill(cache, request.prompt_ids), request, 0)
+            choose = choices(target.prefill(cache, request.prompt_ids), request, 0)
             output.append(choose(0, 0))
             steps.append((0, 0, 0))
             first_ns = last_ns = perf_counter_ns()
@@ -59,9 +63,11 @@ class LoopMethod:
             drafter.extend(output[indexed:])
             indexed = len(output)
             draft = drafter.propose(max_depth=room) if room > 0 else None
+            if draft is not None and not draft.tokens:
+                draft = None
             proposed_ns = perf_counter_ns()
             logits = target.verify(cache, output[-1], draft)
-            choose = chooser(logits, request, len(output))
+            choose = choices(logits, request, len(output))
             tokens, nodes = accept(draft, choose, request.eos_token_ids, length - len(output))
             cache.commit([0, *(node + 1 for node in nodes)])
             output += tokens
@@ -85,6 +91,10 @@ class LoopMethod:
             steps=steps,
         )
 
+    def choices(self, request: Request) -> Choices:
+        """How one request's tokens are chosen from logits."""
+        return chooser if request.is_greedy else Sampler(request, device=self.target.device)
+
     def observe(self, prompt_ids: Sequence[int], new_token_ids: Sequence[int]) -> None:
         """Hand a finished response to the drafter's shared index."""
         self.drafter.observe(prompt_ids, new_token_ids)
@@ -99,28 +109,6 @@ class LoopMethod:
             self.target.prefill(cache, [0, 0])
             for draft in (None, Draft.path([0, 0]), Draft.tree([0, 0], [-1, -1])):
                 self.target.verify(cache, 0, draft).argmax(dim=-1).tolist()
-
-
-def custom_generate(method: LoopMethod) -> Callable[..., torch.Tensor]:
-    """The loop as transformers takes it: ``model.generate(inputs, custom_generate=custom_generate(method))``."""
-
-    def generate(model: Any, input_ids: torch.Tensor, generation_config: Any = None, **kwargs: Any) -> torch.Tensor:
-        if input_ids.shape[0] != 1:
-            raise UserError("the loop decodes one text at a time", key="batch size", value=input_ids.shape[0])
-        if generation_config.do_sample:
-            raise UserError("the loop decodes greedily", key="do_sample", value=True, remedy="set do_sample=False")
-        attention_mask = kwargs.get("attention_mask")
-        if attention_mask is not None and not bool(attention_mask.all()):
-            raise UserError("the loop takes no padding", key="attention_mask", remedy="pass the prompt without padding")
-        eos = generation_config.eos_token_id
-        request = Request(
-            prompt_ids=tuple(input_ids[0].tolist()),
-            max_new_tokens=generation_config.max_length - input_ids.shape[1],
-            eos_token_ids=frozenset(eos if isinstance(eos, list) else [] if eos is None else [eos]),
-        )
-        return torch.cat([input_ids, input_ids.new_tensor([method.generate(request).new_token_ids])], dim=1)
-
-    return generate
 
 
 def accept(
@@ -154,7 +142,7 @@ def accept(
 
 
 def chooser(logits: torch.Tensor, request: Request, committed: int) -> Callable[[int, int], int]:
-    """The greedy token of a row, on demand, for most rows of a draft are never reached.
+    """The greedy token of a row, on demand, for most rows of a draft are never reached; ``sampling.py`` has the others.
 
     On a GPU one reduction and one transfer for all rows is cheaper than a round trip per row. A forced replay does the
     same work and then answers with the reference.
@@ -162,7 +150,7 @@ def chooser(logits: torch.Tensor, request: Request, committed: int) -> Callable[
     everywhere: list[int] | None = None if logits.device.type == "cpu" else logits.argmax(dim=-1).tolist()
 
     def greedy(row: int) -> int:
-        return int(logits[row].argmax()) if everywhere is None else everywhere[row]
+        return greedy_token(logits[row]) if everywhere is None else everywhere[row]
 
     reference = request.reference
     if reference is None:

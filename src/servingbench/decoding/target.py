@@ -8,10 +8,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from servingbench.decoding.cache import KVCache
 from servingbench.decoding.drafts.base import Draft
+from servingbench.decoding.jit import compiled
 from servingbench.errors import UserError
 
 MASKABLE_ATTENTION = ("sdpa", "eager")  # implementations that take an additive 4-D mask
@@ -26,10 +28,10 @@ def check_model(model: Any) -> None:
             takes no tree mask. A sliding window is refused per request, when the text would leave it.
     """
     config = model.config.get_text_config()
-    kinds = set(getattr(config, "layer_types", None) or [FULL])
+    kinds = set(getattr(config, "layer_types", None) or getattr(config, "layers_block_type", None) or [FULL])
     if getattr(config, "is_encoder_decoder", False):
         raise UserError("encoder-decoder models are not supported", value=config.model_type, remedy="use a decoder")
-    unsupported = sorted(kinds - {FULL, SLIDING})
+    unsupported = sorted(kinds - {FULL, SLIDING, "attention"})
     if not unsupported and getattr(model, "_is_stateful", False):
         unsupported = ["recurrent state"]
     if unsupported:
@@ -123,20 +125,25 @@ class Target:
             arguments["logits_to_keep"] = keep
         if positions is None:
             positions = list(range(len(rows)))
-        both = torch.tensor([rows, positions], device=self.device)
+        both = torch.from_numpy(np.array([rows, positions])).to(self.device)
         logits: torch.Tensor = self.model(input_ids=both[:1], position_ids=both[1:], **arguments).logits[0]
         return logits[-keep:]
 
     def _mask(self, start: int, draft: Draft) -> torch.Tensor:
         """Additive mask (1, 1, q, start + q): every row sees the prefix, its ancestors and itself."""
         rows = 1 + len(draft.tokens)
+        hidden = torch.from_numpy(_hidden(np.array(draft.parents))).to(self.device)
         mask = torch.zeros((rows, start + rows), dtype=self.dtype, device=self.device)
-        block = mask[:, start:]
-        if draft.is_path:
-            block.fill_(self._blocked).triu_(1)
-        else:
-            hidden = ~np.eye(rows, dtype=np.bool_)
-            for row, parent in enumerate(draft.parents, start=1):
-                hidden[row] &= hidden[parent + 1]
-            block.masked_fill_(torch.from_numpy(hidden).to(self.device), self._blocked)
+        mask[:, start:].masked_fill_(hidden, self._blocked)
         return mask[None, None]
+
+
+@compiled
+def _hidden(parents: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    """Which rows of a draft each of its rows must not see: all but its ancestors and itself."""
+    hidden = np.ones((1 + parents.size, 1 + parents.size), np.bool_)
+    hidden[0, 0] = False
+    for node in range(parents.size):
+        hidden[node + 1] = hidden[parents[node] + 1]
+        hidden[node + 1, node + 1] = False
+    return hidden

@@ -6,9 +6,9 @@ measurement never has to know which one it is timing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 FinishReason = Literal["eos", "length"]
 Step = tuple[int, int, int]
@@ -17,7 +17,7 @@ Step = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Request:
-    """One prompt to continue, greedily.
+    """One prompt to continue, greedily unless it says otherwise.
 
     Attributes:
         prompt_ids: the rendered prompt's token ids, at least one.
@@ -25,12 +25,24 @@ class Request:
         eos_token_ids: generation ends with the first of these, which is part of the output.
         reference: None for a free run. Given, the run is a forced replay: drafts are proposed and verified by real
             forwards as usual, and acceptance is against these tokens, so that every method writes the same text.
+        temperature: 0 for the most probable token; above, tokens are sampled from softmax(scores / temperature).
+        seed: of this request's random numbers; None draws from torch's global generator.
+        processors: (text ids (1, length), float32 scores (1, vocabulary)) -> scores, applied before the temperature;
+            a LogitsProcessorList of transformers, for instance.
     """
 
     prompt_ids: tuple[int, ...]
     max_new_tokens: int
     eos_token_ids: frozenset[int]
     reference: tuple[int, ...] | None = None
+    temperature: float = field(default=0.0, kw_only=True)
+    seed: int | None = field(default=None, kw_only=True)
+    processors: Callable[[Any, Any], Any] | None = field(default=None, kw_only=True, hash=False)
+
+    @property
+    def is_greedy(self) -> bool:
+        """Whether the next token is simply that of the largest logit."""
+        return self.temperature == 0 and self.processors is None
 
 
 @dataclass(frozen=True)

@@ -9,17 +9,23 @@ from servingbench.errors import UserError
 from servingbench.models.prepare import check_local, resolve
 
 
-def load_model(folder: Path, row: dict[str, Any], device: str) -> tuple[Any, Any]:
+def load_model(folder: Path, row: dict[str, Any], device: str, *, headless: bool = False) -> tuple[Any, Any]:
     """Load what ``folder``/model.json describes onto ``device`` in the row's dtype, ready for greedy decoding.
 
+    Args:
+        folder: holds model.json.
+        row: the model's row of config/models.yaml.
+        device: torch's name of the device.
+        headless: the model is no language model of its own but a DFlash draft, without head and tokenizer.
+
     Returns:
-        (model in eval mode, tokenizer).
+        (model in eval mode, tokenizer or, for a headless model, None).
 
     Raises:
         UserError: for a missing tokenizer, an unreachable hub, remote code that the row does not allow.
     """
     import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers import AutoModel, AutoModelForCausalLM, AutoTokenizer
     from transformers.utils import logging
 
     logging.disable_progress_bar()
@@ -29,8 +35,8 @@ def load_model(folder: Path, row: dict[str, Any], device: str) -> tuple[Any, Any
         check_local(Path(location), str(folder.name))
     options: dict[str, Any] = {"revision": revision, "trust_remote_code": row.get("trust_remote_code", False)}
     try:
-        tokenizer = AutoTokenizer.from_pretrained(location, **options)
-        model = AutoModelForCausalLM.from_pretrained(
+        tokenizer = None if headless else AutoTokenizer.from_pretrained(location, **options)
+        model = (AutoModel if headless else AutoModelForCausalLM).from_pretrained(
             location,
             dtype=getattr(torch, row["dtype"]),
             attn_implementation=row.get("attn_implementation", "sdpa"),

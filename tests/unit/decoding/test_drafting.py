@@ -7,8 +7,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from servingbench.decoding.automaton import parts
 from servingbench.decoding.automaton_reference import ReferenceIndex, best_first, blended
-from servingbench.decoding.drafting import MIN_WEIGHT, best_size, predict
+from servingbench.decoding.drafting import MIN_WEIGHT, SLOTS, best_size, predict
 from servingbench.decoding.drafts.suffix import ALL_ORDERS, ALPHAS, SuffixDrafter
 from servingbench.decoding.drafts.suffix_published import published
 from servingbench.errors import UserError
@@ -20,7 +21,7 @@ sources = st.sampled_from(["local", "global", "both"])
 static_tables = st.none() | st.integers(0, 1000).map(
     lambda seed: (
         np.random.default_rng(seed).integers(0, VOCABULARY, (VOCABULARY, 3)).astype(np.int32),
-        np.random.default_rng(seed).random((VOCABULARY, 3)) / 3,
+        np.random.default_rng(seed).random((VOCABULARY, 3)).astype(np.float32) / 3,
     )
 )
 
@@ -35,8 +36,9 @@ def reference_predictor(drafter: SuffixDrafter, source, responses, text, table, 
             for token, prob in zip(table[0][previous].tolist(), table[1][previous].tolist(), strict=True):
                 row[token] = row.get(token, 0.0) + prob
     return lambda path: blended(
-        local, shared, text, path, alphas=alphas, rec=rec, max_orders=max_orders, min_weight=MIN_WEIGHT, table=rows
-    )
+        local, shared, text, path, alphas=alphas, rec=rec, max_orders=max_orders, min_weight=MIN_WEIGHT,
+        recent_share=0.4, recent_decay=0.98, table=rows,
+    )  # fmt: skip
 
 
 @settings(max_examples=80, deadline=None)
@@ -46,7 +48,7 @@ def reference_predictor(drafter: SuffixDrafter, source, responses, text, table, 
     source=sources,
     table=static_tables,
     rec=st.sampled_from([0.0, 1.0, 2.5]),
-    alphas=st.sampled_from([ALPHAS, (0.0,), (0.0, 3.0, 0.25)]),
+    alphas=st.sampled_from([ALPHAS, (0.0,), (3.0, 0.25)]),
     max_orders=st.sampled_from([1, 2, ALL_ORDERS]),
     split=st.integers(1, 30),
 )
@@ -58,14 +60,16 @@ def test_predicted_probabilities_are_the_formula(text, responses, source, table,
     if text[split:]:
         drafter.extend(text[split:])
     found_tokens, found_probs = np.empty(128, np.int32), np.empty(128)
-    count = predict(
-        drafter.local.arrays, drafter.shared.arrays, drafter._context, text[-1], *drafter._table,
-        np.asarray(alphas, float), rec, max_orders, found_tokens, found_probs,
+    local, shared = (parts(index.data)[1:3] for index in (drafter.local, drafter.shared))
+    start = 7  # candidates of other nodes lie before
+    end = predict(
+        local, shared, drafter._context[None], 0, drafter._recent, *drafter._table, drafter._params,
+        np.empty(8, np.int32), np.empty(8, np.int32), found_tokens, found_probs, np.full(SLOTS, 3, np.int32), start,
     )  # fmt: skip
     expected = reference_predictor(
         drafter, source, responses, text, table, alphas=alphas, rec=rec, max_orders=max_orders
     )(())
-    assert dict(zip(found_tokens[:count].tolist(), found_probs[:count].tolist(), strict=True)) == pytest.approx(
+    assert dict(zip(found_tokens[start:end].tolist(), found_probs[start:end].tolist(), strict=True)) == pytest.approx(
         expected
     )
     assert sum(expected.values()) <= 1 + 1e-9
@@ -82,7 +86,7 @@ def test_predicted_probabilities_are_the_formula(text, responses, source, table,
     min_prob=st.sampled_from([0.0, 0.1, 0.4]),
 )
 def test_drafts_are_the_most_probable_ones(text, responses, source, width, nodes, depth, min_prob):
-    drafter = SuffixDrafter(source=source, width=width, num_tokens=nodes, min_prob=min_prob)
+    drafter = SuffixDrafter(source=source, width=width, num_tokens=nodes, min_prob=min_prob, eagerness=1.0)
     for response in responses:
         drafter.observe([0], response)
     drafter.start(text)
@@ -165,7 +169,7 @@ def test_sources_see_what_they_should():
     response, prompt = [5, 6, 7, 8], [1, 5, 2, 1]
     seen = {}
     for source in ("local", "global", "both"):
-        drafter = SuffixDrafter(source=source, num_tokens=3, width=2)
+        drafter = SuffixDrafter(source=source, num_tokens=3, width=2, recent_share=0.0)
         drafter.observe([9], response)
         drafter.start(prompt)
         draft = drafter.propose(max_depth=1)

@@ -3,61 +3,43 @@
 from __future__ import annotations
 
 import random
+from functools import cache
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.fixtures.drafters import FaultyTarget, KnowingDrafter
-from tests.fixtures.tiny_models import CONTEXT, SHAPES, VOCABULARY, build, naive_greedy, tiny_model
+from tests.fixtures.loop_methods import ROWS, SMALL, check_counts, random_table
+from tests.fixtures.tiny_models import CONTEXT, SHAPES, VOCABULARY, naive_greedy, tiny_model
 
 from servingbench.decoding import Request, build_method, greedy_reference
 from servingbench.decoding.drafts.base import Draft, NoDraft
-from servingbench.decoding.loop import LoopMethod, custom_generate
+from servingbench.decoding.loop import LoopMethod
 from servingbench.decoding.target import Target
 from servingbench.errors import UserError
-
-SMALL = 12  # a vocabulary in which texts repeat themselves, so that drafts are found and accepted
-ROWS = {
-    "autoregressive": {"kind": "loop", "draft": "none"},
-    "prompt_lookup": {"kind": "loop", "draft": "prompt_lookup", "options": {"num_tokens": 6, "max_ngram": 2}},
-    "suffix": {"kind": "loop", "draft": "suffix", "options": {"width": 1, "num_tokens": 8}},
-    "tree": {"kind": "loop", "draft": "suffix", "options": {"width": 4, "num_tokens": 12, "source": "both"}},
-    "tree_by_cost": {"kind": "loop", "draft": "suffix", "options": {"width": 8, "num_tokens": "cost", "max_tokens": 9}},
-    "suffix_published": {"kind": "loop", "draft": "suffix_published"},
-    "tree_published": {"kind": "loop", "draft": "suffix_published", "options": {"branch_factor": 2, "min_prob": 0.05}},
-}
-prompts = st.lists(st.integers(0, SMALL - 1), min_size=1, max_size=30)
 
 
 def request(prompt, new, *, eos=(), reference=None) -> Request:
     return Request(tuple(prompt), new, frozenset(eos), None if reference is None else tuple(reference))
 
 
-def check_counts(generation, new: int) -> None:
-    """What must hold between a generation's counts, whatever it wrote."""
-    assert generation.steps[0] == (0, 0, 0)
-    assert generation.forwards == len(generation.steps)
-    assert all(0 <= accepted <= depth <= proposed for proposed, depth, accepted in generation.steps)
-    assert len(generation.new_token_ids) <= new
-    committed = sum(accepted + 1 for _, _, accepted in generation.steps)
-    assert committed - len(generation.new_token_ids) in (0, 1)  # 1: the output ended on a draft token
-    times = (generation.ttft_ns, generation.decode_ns, generation.propose_ns, generation.verify_ns)
-    assert all(0 <= time <= generation.wall_ns for time in times)
-    assert generation.overrun_tokens == generation.draft_forwards == 0
+@cache
+def prompt_and_text(shape: str, seed: int) -> tuple[list[int], list[int]]:
+    rng = random.Random(seed)
+    prompt = [rng.randrange(SMALL) for _ in range(1 + 7 * seed)]
+    return prompt, naive_greedy(tiny_model(shape, vocab_size=SMALL), prompt, new=50)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("name", ROWS)
 def test_every_method_is_greedy_on_every_shape(shape, name):
     model = tiny_model(shape, vocab_size=SMALL)
-    method = build_method(name, ROWS[name], model=model)
+    method = build_method(name, ROWS[name], model=model, static_table=random_table(SMALL))
     method.warm_up()
     accepted = 0
     for seed in range(6):
-        rng = random.Random(seed)
-        prompt = [rng.randrange(SMALL) for _ in range(1 + 7 * seed)]
-        expected = naive_greedy(model, prompt, new=50)
+        prompt, expected = prompt_and_text(shape, seed)
         generation = method.generate(request(prompt, 50))
         assert generation.new_token_ids == expected
         assert generation.finish_reason == "length"
@@ -65,34 +47,6 @@ def test_every_method_is_greedy_on_every_shape(shape, name):
         accepted += sum(step[2] for step in generation.steps)
         method.observe(prompt, expected)
     assert accepted > 20 or name == "autoregressive"
-
-
-@settings(max_examples=60, deadline=None)
-@given(
-    shape=st.sampled_from(SHAPES),
-    prompt=prompts,
-    earlier=st.lists(prompts, max_size=2),
-    new=st.integers(1, 40),
-    eos=st.sets(st.integers(0, SMALL - 1), max_size=2),
-    source=st.sampled_from(["local", "global", "both"]),
-    width=st.integers(1, 8),
-    num_tokens=st.integers(1, 24),
-    min_prob=st.sampled_from([0.0, 0.05, 0.3]),
-)
-def test_every_policy_is_greedy(shape, prompt, earlier, new, eos, source, width, num_tokens, min_prob):
-    model = tiny_model(shape, vocab_size=SMALL)
-    options = {"source": source, "width": width, "num_tokens": num_tokens, "min_prob": min_prob}
-    method = build_method("any", {"kind": "loop", "draft": "suffix", "options": options}, model=model)
-    for response in earlier:
-        method.observe([0], response)
-    expected = naive_greedy(model, prompt, new=new, eos=eos)
-    generation = method.generate(request(prompt, new, eos=eos))
-    assert generation.new_token_ids == expected
-    assert generation.finish_reason == ("eos" if expected[-1] in eos else "length")
-    check_counts(generation, new)
-    # A forced replay of the same text proposes the same drafts and accepts the same tokens.
-    replay = method.generate(request(prompt, new, eos=eos, reference=expected))
-    assert (replay.new_token_ids, replay.steps) == (generation.new_token_ids, generation.steps)
 
 
 @settings(max_examples=80, deadline=None)
@@ -221,16 +175,25 @@ def test_a_draft_beyond_the_cap_is_cut_too():
     assert generation.steps == [(0, 0, 0), (10, 10, 4)]
 
 
+def test_an_empty_draft_is_no_draft():
+    model = tiny_model("llama")
+    generation = LoopMethod("empty", Target(model), Scripted(Draft.path([]), None)).generate(request([4, 4], 4))
+    assert generation.new_token_ids == naive_greedy(model, [4, 4], new=4)
+    assert generation.steps == [(0, 0, 0)] * 4
+
+
 def test_no_tokens_asked_for():
     generation = build_method("a", ROWS["autoregressive"], model=tiny_model("llama")).generate(request([1], 0))
     assert (generation.new_token_ids, generation.forwards, generation.finish_reason) == ([], 0, "length")
 
 
 @pytest.mark.parametrize("prompt", [[0], [VOCABULARY - 1], [3] * 60, [0, VOCABULARY - 1] * 20])
-@pytest.mark.parametrize("name", ["suffix", "tree", "prompt_lookup", "tree_published"])
+@pytest.mark.parametrize("name", ROWS)
 def test_one_token_repeats_and_vocabulary_edges(prompt, name):
     model = tiny_model("qwen3")
-    generation = build_method(name, ROWS[name], model=model).generate(request(prompt, 30))
+    method = build_method(name, ROWS[name], model=model, static_table=random_table(VOCABULARY))
+    method.warm_up()
+    generation = method.generate(request(prompt, 30))
     assert generation.new_token_ids == naive_greedy(model, prompt, new=30)
 
 
@@ -250,7 +213,7 @@ def test_forced_replay_writes_any_reference(name, ends):
     model = tiny_model("llama", vocab_size=SMALL)
     reference = [1, 2, 3, 1, 2, 3, 1, 2, 9, 9, 1, 2, 3, 1, 7]
     eos, new = ({7}, 40) if ends == "eos" else (set(), len(reference))
-    generation = build_method(name, ROWS[name], model=model).generate(
+    generation = build_method(name, ROWS[name], model=model, static_table=random_table(SMALL)).generate(
         request([5, 1, 2], new, eos=eos, reference=reference)
     )
     assert generation.new_token_ids == reference
@@ -262,33 +225,6 @@ def test_forced_replay_writes_any_reference(name, ends):
 def test_an_empty_reference_runs_nothing():
     generation = build_method("a", ROWS["suffix"], model=tiny_model("llama")).generate(request([1], 9, reference=[]))
     assert (generation.new_token_ids, generation.forwards) == ([], 0)
-
-
-def test_a_long_prompt():
-    model = build("llama", max_position_embeddings=8400)
-    rng = random.Random(0)
-    prompt = [rng.randrange(VOCABULARY) for _ in range(4096)] * 2
-    expected = naive_greedy(model, prompt, new=4)
-    for name in ("autoregressive", "tree"):
-        generation = build_method(name, ROWS[name], model=model).generate(request(prompt, 12))
-        assert generation.new_token_ids[:4] == expected
-
-
-def test_the_loop_runs_inside_transformers_generate():
-    model = tiny_model("llama", vocab_size=SMALL)
-    method = build_method("tree", ROWS["tree"], model=model)
-    prompt = torch.tensor([[1, 2, 3, 1, 2]])
-    expected = naive_greedy(model, prompt[0].tolist(), new=20, eos={9})
-    arguments = {"max_new_tokens": 20, "do_sample": False, "eos_token_id": 9, "pad_token_id": 0}
-    output = model.generate(prompt, custom_generate=custom_generate(method), **arguments)
-    assert output[0].tolist() == [*prompt[0].tolist(), *expected]
-    with pytest.raises(UserError, match="one text at a time"):
-        model.generate(prompt.repeat(2, 1), custom_generate=custom_generate(method), **arguments)
-    with pytest.raises(UserError, match="greedily"):
-        model.generate(prompt, custom_generate=custom_generate(method), **(arguments | {"do_sample": True}))
-    padded = torch.tensor([[0, 1, 1, 1, 1]])
-    with pytest.raises(UserError, match="padding"):
-        model.generate(prompt, attention_mask=padded, custom_generate=custom_generate(method), **arguments)
 
 
 def test_the_reference_knows_its_margins():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from servingbench.decoding.drafts.arctic import ArcticDrafter
 from servingbench.decoding.drafts.base import Draft, Drafter, NoDraft
 from servingbench.decoding.drafts.prompt_lookup import PromptLookup
 from servingbench.decoding.drafts.suffix import SuffixDrafter
@@ -14,6 +15,7 @@ DRAFTS: dict[str, Callable[..., Drafter]] = {
     "prompt_lookup": PromptLookup,
     "suffix": SuffixDrafter,
     "suffix_published": published,
+    "arctic": ArcticDrafter,
 }
 
 __all__ = ["DRAFTS", "Draft", "Drafter", "NoDraft"]

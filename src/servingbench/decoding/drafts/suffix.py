@@ -8,23 +8,17 @@ from typing import Literal
 
 import numpy as np
 
-from servingbench.decoding.automaton import Automaton, match
-from servingbench.decoding.drafting import draft
+from servingbench.decoding.automaton import Automaton
+from servingbench.decoding.drafting import RECENT_TOKENS, draft, take
 from servingbench.decoding.drafts.base import Draft
-from servingbench.decoding.jit import Floats, Ints
+from servingbench.decoding.jit import Floats, Floats32, Ints
 from servingbench.errors import UserError
 
 Source = Literal["local", "global", "both"]
-ALPHAS = (
-    0.0,
-    15.0,
-    4.0,
-    2.0,
-    1.0,
-    0.5,
-)  # trust in shorter contexts, by the length of this one; the last for all longer
+ALPHAS = (8.0, 4.0, 4.0, 1.0, 1.5, 0.4)  # by the length of the context, from 1; the last for all longer
 ALL_ORDERS = 1 << 30
 NO_COSTS: Floats = np.empty(0)
+NO_TABLE: tuple[Ints, Floats32] = (np.empty((0, 0), np.int32), np.empty((0, 0), np.float32))
 MATCH_TOKENS = 64  # of the prompt, enough to find its context in the shared index
 
 
@@ -39,10 +33,13 @@ class SuffixDrafter:
         max_depth: the deepest draft.
         min_prob: nodes with a smaller path probability are not drafted.
         rec: extra count of a context's latest continuation.
-        alphas: per context length, the weight of what the shorter contexts say.
+        alphas: per context length from 1, the weight of what the shorter contexts say.
         max_orders: contexts to blend, from the longest.
-        root_factor: with "cost", the correction of over-estimated probabilities; flat between 0.6 and 1 on our
-            prompts, smaller (about 0.45) with a static table.
+        max_edges: continuations of one context that are looked at: the first ever, then the newest.
+        recent_share: share of the recent text's tokens in order 0, beside the static table; 0 leaves them out.
+        recent_decay: what a token of the recent text weighs beside the one after it.
+        eagerness: 1 searches the most probable nodes exactly; less is faster and nearly as good.
+        root_factor: with "cost", the correction of over-estimated probabilities.
         shared_tokens: earlier responses are forgotten, oldest first, beyond this many tokens.
         static_table: next tokens and their probabilities, (vocabulary, k) each, or None.
     """
@@ -59,9 +56,13 @@ class SuffixDrafter:
         rec: float = 1.0,
         alphas: Sequence[float] = ALPHAS,
         max_orders: int = ALL_ORDERS,
-        root_factor: float = 0.8,
+        max_edges: int = 8,
+        recent_share: float = 0.4,
+        recent_decay: float = 0.98,
+        eagerness: float = 0.5,
+        root_factor: float = 0.7,
         shared_tokens: int = 1 << 16,
-        static_table: tuple[Ints, Floats] | None = None,
+        static_table: tuple[Ints, Floats32] | None = None,
     ) -> None:
         if source not in ("local", "global", "both"):
             raise UserError("unknown source", key="source", value=source, remedy="use local, global or both")
@@ -69,51 +70,47 @@ class SuffixDrafter:
         self.costs: Floats | None = np.empty(0) if num_tokens == "cost" else None
         self.local, self.shared = Automaton(), Automaton()
         self._reads_local, self._reads_shared = source != "global", source != "local"
-        self._width, self._max_depth, self._min_prob = width, max_depth, min_prob
-        self._rec, self._alphas, self._max_orders = rec, np.asarray(alphas, np.float64), max_orders
-        self._root_factor = root_factor
+        self._max_depth = max_depth
+        self._params = np.array(
+            [rec, max_orders, recent_share, recent_decay, width, min_prob, max_edges, eagerness, root_factor, *alphas],
+            np.float64,
+        )
         self._shared_tokens = shared_tokens
         self._responses: deque[tuple[int, ...]] = deque()
-        empty = (np.empty((0, 0), np.int32), np.empty((0, 0), np.float64))
-        self._table = empty if static_table is None else static_table
-        self._context = np.zeros(4, np.int32)
-        self._previous = 0
-        self._nodes = np.empty((self.max_nodes, 3), np.int32)
+        tokens, probs = NO_TABLE if static_table is None else static_table
+        self._table = np.asarray(tokens, np.int32), np.asarray(probs, np.float32)
+        self._context = np.zeros(6, np.int32)
+        self._recent = np.zeros(RECENT_TOKENS, np.int32)
+        self._nodes = np.empty((3, self.max_nodes), np.int32)
         self._probs = np.empty(self.max_nodes, np.float64)
 
     def start(self, prompt_ids: Sequence[int]) -> None:
         """Index the prompt, and find its end in the earlier responses."""
         self.local.clear()
         self._context[:] = 0
-        self._take(prompt_ids, prompt_ids[-MATCH_TOKENS:])
+        self._take(prompt_ids)
 
     def extend(self, token_ids: Sequence[int]) -> None:
         """Index committed tokens."""
-        self._take(token_ids, token_ids)
+        self._take(token_ids)
 
     def propose(self, *, max_depth: int) -> Draft | None:
         """Draft the most probable continuations."""
         size = draft(
-            self.local.arrays,
-            self.shared.arrays,
+            self.local.data,
+            self.shared.data,
             self._context,
-            self._previous,
+            self._recent,
             *self._table,
-            self._alphas,
-            self._rec,
-            self._max_orders,
-            self.max_nodes,
-            min(max_depth, self._max_depth),
-            self._width,
-            self._min_prob,
+            self._params,
             NO_COSTS if self.costs is None else self.costs,
-            self._root_factor,
+            min(max_depth, self._max_depth),
             self._nodes,
             self._probs,
         )
         if size == 0:
             return None
-        tokens, parents, depths = self._nodes[:size].T.tolist()
+        tokens, parents, depths = self._nodes[:, :size].tolist()
         return Draft(tokens, parents, depths, is_path=depths[-1] == size)
 
     def observe(self, prompt_ids: Sequence[int], new_token_ids: Sequence[int]) -> None:
@@ -138,17 +135,15 @@ class SuffixDrafter:
 
     def warm_up(self) -> None:
         """Compile every kernel on throw-away indices."""
-        twin = SuffixDrafter(width=self._width, num_tokens=2, source="both", static_table=self._table)
+        twin = SuffixDrafter(num_tokens=2, source="both", static_table=self._table)
         twin.observe([0], [0, 1, 0])
         twin.start([0, 1, 0])
         twin.extend([1])
         twin.propose(max_depth=2)
 
-    def _take(self, tokens: Sequence[int], matched: Sequence[int]) -> None:
+    def _take(self, tokens: Sequence[int]) -> None:
         if self._reads_local:
-            self.local.extend(tokens)
-            self._context[:2] = self.local.context()
-        if self._reads_shared:
-            state, length = int(self._context[2]), int(self._context[3])
-            self._context[2:] = match(*self.shared.arrays, state, length, np.asarray(matched, np.int32))
-        self._previous = tokens[-1]
+            self.local.reserve(len(tokens))
+        matched = min(len(tokens), MATCH_TOKENS) if self._reads_shared else 0
+        new = np.array(tokens, np.int32)
+        take(self.local.data, self.shared.data, self._context, self._recent, new, self._reads_local, matched)

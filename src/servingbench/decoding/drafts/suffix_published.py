@@ -36,4 +36,7 @@ def published(
         rec=0.0,
         alphas=(0.0,),
         max_orders=1,
+        max_edges=64,
+        recent_share=0.0,
+        eagerness=1.0,
     )
