@@ -1,7 +1,7 @@
 """The most probable token of one row of logits, fast on a CPU for every dtype.
 
-torch's argmax of 49,152 bfloat16 values took 177 us here, and numpy needs 4 us for as many float32 ones: this is most of
-what a step of the loop costs beside its forward.
+torch's argmax of 49,152 bfloat16 values took 177 us here, and numpy needs 4 us for as many float32 ones: this was most
+of what a step of the loop cost beside its forward.
 """
 
 from __future__ import annotations

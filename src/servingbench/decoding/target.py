@@ -132,14 +132,14 @@ class Target:
     def _mask(self, start: int, draft: Draft) -> torch.Tensor:
         """Additive mask (1, 1, q, start + q): every row sees the prefix, its ancestors and itself."""
         rows = 1 + len(draft.tokens)
-        hidden = torch.from_numpy(_hidden(np.array(draft.parents))).to(self.device)
+        hidden = torch.from_numpy(hidden_rows(np.array(draft.parents))).to(self.device)
         mask = torch.zeros((rows, start + rows), dtype=self.dtype, device=self.device)
         mask[:, start:].masked_fill_(hidden, self._blocked)
         return mask[None, None]
 
 
 @compiled
-def _hidden(parents: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+def hidden_rows(parents: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
     """Which rows of a draft each of its rows must not see: all but its ancestors and itself."""
     hidden = np.ones((1 + parents.size, 1 + parents.size), np.bool_)
     hidden[0, 0] = False

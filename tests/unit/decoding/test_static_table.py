@@ -7,10 +7,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from tests.fixtures.tiny_models import tiny_model
 
 from servingbench.decoding.static_table import TABLE, assistant_prefix, load_table, make_table, save_table
 from servingbench.errors import UserError
-from tests.fixtures.tiny_models import tiny_model
 
 
 @pytest.mark.parametrize("prefix", [[3], [5, 1, 4, 2]])

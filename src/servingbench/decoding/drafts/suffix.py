@@ -113,6 +113,10 @@ class SuffixDrafter:
         tokens, parents, depths = self._nodes[:, :size].tolist()
         return Draft(tokens, parents, depths, is_path=depths[-1] == size)
 
+    def path_probabilities(self, count: int) -> list[float]:
+        """Of the first ``count`` nodes of the last draft."""
+        return list(self._probs[:count].tolist())
+
     def observe(self, prompt_ids: Sequence[int], new_token_ids: Sequence[int]) -> None:
         """Index a finished response; when there are too many tokens, forget a quarter of them, oldest first.
 
