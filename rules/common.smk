@@ -20,6 +20,8 @@ from servingbench.config.paths import (
     PROMPTS,
     RAW,
     RUN,
+    STATIC_TABLE,
+    STATIC_TABLE_DATA,
     STATISTICS,
     SUMMARY,
     TABLES,
@@ -75,6 +77,18 @@ def draft_folder(wildcards):
     """The prepared folder of the draft model, where a method needs one."""
     draft = EXPERIMENT.draft_model(wildcards.model)
     return f"resources/models/{draft}" if draft else []
+
+
+def static_table(wildcards):
+    """The model's static bigram table, where a method of the job drafts from one."""
+    needed = EXPERIMENT.needs_static_table(wildcards.get("method"))
+    return STATIC_TABLE.format(**wildcards) if needed else []
+
+
+def peer_folders(wildcards):
+    """The libraries of other projects that methods draft with."""
+    drafts = {EXPERIMENT.tables.methods[name].get("draft") for name in EXPERIMENT.methods}
+    return ["resources/peers/arctic-inference"] if "arctic" in drafts else []
 
 
 def overlay(wildcards):

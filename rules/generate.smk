@@ -15,6 +15,8 @@ rule generate:
         environment="resources/revisions/{revision}/environment.json",
         model="resources/models/{model}",
         draft=draft_folder,
+        static_table=static_table,
+        peers=peer_folders,
     output:
         raw=expand(RAW, method=EXPERIMENT.methods, allow_missing=True) if PAIRED else RAW,
         run=expand(RUN, method=EXPERIMENT.methods, allow_missing=True) if PAIRED else RUN,
@@ -35,4 +37,5 @@ rule generate:
     shell:
         "PYTHONPATH={params.overlay:q} python workflow_scripts/generate.py --spec {params.spec:q}"
         " --prompts {input.prompts:q} --environment {input.environment:q}"
-        " --model {input.model:q} --draft-model {input.draft:q} --out {params.folder:q} --log {log:q}"
+        " --model {input.model:q} --draft-model {input.draft:q}"
+        " --static-table {input.static_table:q} --out {params.folder:q} --log {log:q}"

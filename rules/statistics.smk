@@ -11,6 +11,8 @@ rule audit_lossless:
         environment="resources/revisions/{revision}/environment.json",
         model="resources/models/{model}",
         draft=draft_folder,
+        static_table=static_table,
+        peers=peer_folders,
     output:
         LOSSLESS,
     log:
@@ -27,7 +29,8 @@ rule audit_lossless:
     shell:
         "PYTHONPATH={params.overlay:q} python workflow_scripts/audit_lossless.py --spec {params.spec:q}"
         " --prompts {input.prompts:q} --environment {input.environment:q}"
-        " --model {input.model:q} --draft-model {input.draft:q} --out {output:q} --log {log:q}"
+        " --model {input.model:q} --draft-model {input.draft:q}"
+        " --static-table {input.static_table:q} --out {output:q} --log {log:q}"
 
 
 rule compare:

@@ -26,9 +26,25 @@ def test_a_single_design_gives_each_method_a_job(clone: Clone) -> None:
     assert job_counts(clone.snakemake("-n", "figures/all").stdout)["generate"] == 2 * methods
 
 
+def test_a_table_is_made_once_and_only_for_methods_that_draft_from_one(clone: Clone) -> None:
+    def plan(design: str, methods: list[str], *targets: str) -> dict[str, int]:
+        statistics = {"primary": methods[-1], "aa": None, "contrasts": []}
+        clone.edit("config", lambda config: config.update(design=design, methods=methods))
+        clone.edit("config", lambda config: config["statistics"].update(statistics))
+        return job_counts(clone.snakemake("-n", "--", *targets or ["figures/all"]).stdout)
+
+    assert "static_table" not in plan("paired", ["autoregressive", "prompt_lookup", "tree_published"])
+    methods = ["autoregressive", "tree_table", "tree_speculative"]
+    assert plan("paired", methods)["static_table"] == 1
+    for method, tables in {"autoregressive": 0, "tree_table": 1}.items():
+        file = f"results/v5.24.0/cpu/seed0-limit3/tiny/math/{method}/raw.jsonl"
+        assert plan("single", methods, file).get("static_table", 0) == tables
+
+
 def test_the_full_matrix_resolves(clone: Clone) -> None:
     counts = job_counts(clone.snakemake("-n", "--configfile", "config/suites/full-matrix.yaml").stdout)
     assert counts["generate"] == 10 * 3 * 2
+    assert counts["static_table"] == 2  # one per revision, whatever the GPU
     assert counts["typeset_poster"] == 3 * 2
 
 

@@ -56,6 +56,11 @@ class Experiment:
         needs = any(self.tables.methods[name].get("assistant") for name in self.config["methods"])
         return self.tables.models[model].get("draft_model") if needs else None
 
+    def needs_static_table(self, method: str | None = None) -> bool:
+        """Whether a method, of all or this one, drafts from the model's static table."""
+        rows = (self.tables.methods[name] for name in ([method] if method else self.config["methods"]))
+        return any((row.get("options") or {}).get("static_table") for row in rows)
+
     def workload(self, name: str) -> Row:
         """A workload's row with the experiment's cap on new tokens applied."""
         row = dict(self.tables.row("workloads", name))

@@ -1,5 +1,8 @@
 """The path patterns of the keys (what docs/layout.md draws), in one place."""
 
+STATIC_TABLE = "resources/static_tables/{revision}/{model}/static_table.json"
+STATIC_TABLE_DATA = "resources/static_tables/{revision}/{model}/static_table.safetensors"
+
 PROMPTS = "results/prompts/seed{seed}-limit{limit}/{workload}.jsonl"
 
 MODEL_FOLDER = "results/{revision}/{gpu}/seed{seed}-limit{limit}/{model}"

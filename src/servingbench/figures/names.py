@@ -6,6 +6,7 @@ FIGURE_NAMES = (
     "proposed_accepted",
     "position_profile",
     "throughput_memory",
+    "draft_ablation",
     "source_ablation",
     "reported_speedup",
     "reported_source_ablation",

@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 
 from servingbench.errors import UserError
 from servingbench.figures.data import ResultSet
+from servingbench.figures.draft_ablation import draft_ablation
 from servingbench.figures.position_profile import position_profile
 from servingbench.figures.proposed_accepted import proposed_accepted
 from servingbench.figures.reported import reported_source_ablation, reported_speedup
@@ -24,6 +25,7 @@ FIGURES: dict[str, Callable[[ResultSet], Figure]] = {
     "proposed_accepted": proposed_accepted,
     "position_profile": position_profile,
     "throughput_memory": throughput_memory,
+    "draft_ablation": draft_ablation,
     "source_ablation": source_ablation,
     "reported_speedup": reported_speedup,
     "reported_source_ablation": reported_source_ablation,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from matplotlib.figure import Figure
@@ -18,12 +19,12 @@ METADATA: dict[str, dict[str, None]] = {
 }
 
 
-def save_figure(figure: Figure, stem: Path) -> list[Path]:
+def save_figure(figure: Figure, stem: Path, suffixes: Iterable[str] = tuple(METADATA)) -> list[Path]:
     """Write ``stem``.svg, .pdf and .png, each whole or not at all; returns their paths."""
     paths = []
-    for suffix, metadata in METADATA.items():
+    for suffix in suffixes:
         path = stem.parent / f"{stem.name}.{suffix}"
         with style(), atomic_writer(path, binary=True) as handle:
-            figure.savefig(handle, format=suffix, dpi=PNG_DPI, metadata=metadata)
+            figure.savefig(handle, format=suffix, dpi=PNG_DPI, metadata=METADATA[suffix])
         paths.append(path)
     return paths

@@ -16,7 +16,12 @@ from servingbench.figures.style import BAND, INK, MUTED, RULE, WIDE_IN, frame, i
 
 TITLE = "Speedup over autoregressive decoding"
 NICE_RATIOS = (0.1, 0.125, 0.2, 0.25, 0.33, 0.5, 0.67, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0)
-STATUS_TEXT = {"not_lossless": "not lossless", "too_few": "too few (n = {n})", "failed": "failed"}
+STATUS_TEXT = {
+    "not_lossless": "not lossless",
+    "too_few": "too few (n = {n})",
+    "failed": "failed",
+    "unsupported": "not supported by {revision}",
+}
 VALUES_IN = 1.45  # room right of the large panel for the estimates and their intervals
 CLIP = 2.0  # an interval is drawn at most this factor beyond the outermost estimate; an arrow says that it goes on
 
@@ -48,10 +53,11 @@ def speedup(results: ResultSet) -> Figure:
     alone = len(results.scopes) == 1
     end = right - VALUES_IN / WIDE_IN if alone else left + (2.5 if columns < 4 else 1.9) / WIDE_IN
     axes = figure.add_axes((left, bottom, end - left, top - bottom))
-    _panel(
+    ratio_panel(
         axes,
         results,
         results.scopes[0],
+        methods,
         limits=limits,
         ticks=ratio_ticks(*limits, most=12 if alone else 6),
         detailed=True,
@@ -78,15 +84,22 @@ def _small_panels(
         row, column = divmod(index, columns)
         corner = (left + column * width, top - row * (height + gap) - height)
         axes = figure.add_axes((*corner, width - values - 0.012, height))
-        _panel(axes, results, scope, limits=limits, ticks=ratio_ticks(*limits, most=3), detailed=False)
+        ticks = ratio_ticks(*limits, most=3)
+        ratio_panel(axes, results, scope, results.contenders, limits=limits, ticks=ticks, detailed=False)
         axes.tick_params(labelbottom=index + columns >= len(results.workloads))
 
 
-def _panel(
-    axes: Axes, results: ResultSet, scope: str, *, limits: tuple[float, float], ticks: Sequence[float], detailed: bool
+def ratio_panel(
+    axes: Axes,
+    results: ResultSet,
+    scope: str,
+    methods: Sequence[str],
+    *,
+    limits: tuple[float, float],
+    ticks: Sequence[float],
+    detailed: bool,
 ) -> None:
-    """One scope: the band, the line at 1, and a row per method, top to bottom in table order."""
-    methods = results.contenders
+    """One scope: the band, the line at 1, and a row per method, top to bottom."""
     axes.set_xscale("log", base=2)
     axes.set_xlim(*limits)
     axes.set_ylim(len(methods) - 0.45, -0.55)
@@ -122,7 +135,9 @@ def _row(
     value = comparison["speedup"] if comparison else None
     if comparison is None or comparison["status"] != "ok" or value is None:
         text = (
-            STATUS_TEXT.get(comparison["status"], "no comparison").format(n=comparison["n"])
+            STATUS_TEXT.get(comparison["status"], "no comparison").format(
+                n=comparison["n"], revision=results.key["revision"]
+            )
             if comparison
             else "not run"
         )
@@ -193,9 +208,14 @@ def _panel_title(results: ResultSet, scope: str, *, dense: bool) -> str:
     return textwrap.shorten(label, room - len(suffix), placeholder="…") + suffix
 
 
-def ratio_limits(results: ResultSet) -> tuple[float, float]:
-    """The limits of the ratio axis, which every panel shares."""
-    rows = [row for row in results.statistics["comparisons"] if row["speedup"] and row["status"] == "ok"]
+def ratio_limits(results: ResultSet, *, scope: str | None = None, methods: Sequence[str] = ()) -> tuple[float, float]:
+    """The limits of a ratio axis: for all panels together, or for one scope and some methods."""
+    rows = [
+        row
+        for row in results.statistics["comparisons"]
+        if row["speedup"] and row["status"] == "ok"
+        if scope in (None, row["scope"]) and (not methods or row["method"] in methods)
+    ]
     points = [row["speedup"] for row in rows] + [1.0]
     ends = [end for row in rows if row["ci"] for end in row["ci"]]
     low = max(min(points + ends), min(points) / CLIP) / 1.06

@@ -74,8 +74,17 @@ LOOKS: dict[str, Look] = {
     "suffix_both": Look("#00553E", "P"),
     "suffix_published": Look("#6CC5AC", "h"),
     "tree_published": Look("#E69F00", "<"),
+    "tree_longest": Look("#B8860B", ">"),
+    "tree_blended": Look("#E07B39", "v"),
+    "tree_table": Look("#A0430A", "d"),
+    "arctic_suffix_path": Look("#8E7CC3", "o"),
+    "arctic_suffix_tree": Look("#5B3A9E", "^"),
     "autoregressive_hf": Look("#000000", "X"),
     "prompt_lookup_hf": Look("#56B4E9", "p"),
+    "early_exit": Look("#8C564B", "*"),
+    "draft_speculative_universal": Look("#A3527F", "d"),
+    "mtp": Look("#5F8A00", "H"),
+    "dflash": Look("#E377C2", "8"),
 }
 # For methods added to the table later, in the table's order (Tol's muted scheme, the hues not used above).
 SPARE_LOOKS: tuple[Look, ...] = tuple(

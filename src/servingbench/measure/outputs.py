@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from servingbench.decoding.loop import LoopMethod
 from servingbench.measure.journal import Journal, now
 from servingbench.measure.monitor import DeviceMonitor
 from servingbench.measure.session import Session
@@ -71,6 +72,17 @@ def provenance(
     return dict(without_absolute_paths(described))
 
 
+def drafted_with(session: Session, name: str) -> dict[str, Any]:
+    """What one method's drafts were made from and sized by: the part of ``provenance`` that is its own."""
+    method, options = session.methods[name], session.spec["methods"][name].get("options") or {}
+    table = session.models["static_table"] if options.get("static_table") else None
+    costs = method.drafter.costs if isinstance(method, LoopMethod) else None
+    return {
+        "static_table_sha256": None if table is None else table["sha256"],
+        "forward_costs_ns": None if costs is None else [round(cost) for cost in costs[1:]],
+    }
+
+
 def configuration(session: Session, method: str | None = None) -> dict[str, Any]:
     """The resolved rows and settings of a run, with those of one method when it is named."""
     spec = session.spec
@@ -101,7 +113,7 @@ def write_outputs(folder: Path, session: Session, journal: Journal, monitor: Dev
             "schema_version": 1,
             "key": session.spec["key"],
             "configuration": configuration(session, name),
-            "provenance": where,
+            "provenance": where | drafted_with(session, name),
         }
         validate(run, "provenance", file=folder / name / "run.json")
         write_jsonl(folder / name / "raw.jsonl", rows)

@@ -30,17 +30,18 @@ class Progress:
             log.parent.mkdir(parents=True, exist_ok=True)
             self._log = log.open("a", encoding="utf-8")
         self._arms = self._done = self._before = 0
+        self._unit = "arm"
         self._tokens = self._token_ns = 0
         self._start = time.monotonic()
         self._bar: tqdm[Any] | None = None
 
-    def begin(self, *, arms: int, done: int = 0) -> None:
-        """Start counting: ``arms`` in all, ``done`` of them by earlier processes."""
-        self._arms, self._done, self._before = arms, done, done
+    def begin(self, *, arms: int, done: int = 0, unit: str = "arm") -> None:
+        """Start counting: ``arms`` (or what ``unit`` calls them) in all, ``done`` of them by earlier processes."""
+        self._arms, self._done, self._before, self._unit = arms, done, done, unit
         self._start = time.monotonic()
         if self._stream.isatty():
             self._bar = tqdm(
-                total=arms, initial=done, desc=self._label, unit="arm", file=self._stream, dynamic_ncols=True
+                total=arms, initial=done, desc=self._label, unit=unit, file=self._stream, dynamic_ncols=True
             )
 
     def note(self, text: str) -> None:
@@ -60,15 +61,22 @@ class Progress:
             self._bar.set_postfix_str(f"{self.tokens_per_second:.1f} tok/s", refresh=False)
             self._bar.update(1)
 
+    def advance(self, count: int) -> None:
+        """Count ``count`` of what is not timed; one line at every tenth of the way (the bar says it by itself)."""
+        tenth = 10 * self._done // self._arms
+        self._done += count
+        if self._bar is not None:
+            self._bar.update(count)
+        if 10 * self._done // self._arms > tenth:
+            self._line(f"{self._done}/{self._arms} {self._unit}s, {_duration(self.seconds_left)} left")
+
     def prompt(self, prompt_id: str, *, number: int, prompts: int) -> None:
         """Say one line about a finished prompt (the bar says it by itself)."""
         line = (
             f"prompt {number}/{prompts} ({prompt_id}): {self._done}/{self._arms} arms, "
             f"{self.tokens_per_second:.1f} tok/s, {_duration(self.seconds_left)} left"
         )
-        if self._bar is None:
-            print(f"{self._label}: {line}", file=self._stream, flush=True)
-        self._to_log(line)
+        self._line(line)
 
     @property
     def tokens_per_second(self) -> float:
@@ -80,6 +88,11 @@ class Progress:
         """The remaining arms at the pace of this process, set-up and reference passes included."""
         mine = self._done - self._before
         return (time.monotonic() - self._start) / mine * (self._arms - self._done) if mine else float("inf")
+
+    def _line(self, text: str) -> None:
+        if self._bar is None:
+            print(f"{self._label}: {text}", file=self._stream, flush=True)
+        self._to_log(text)
 
     def _to_log(self, text: str) -> None:
         if self._log is not None:

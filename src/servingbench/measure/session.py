@@ -14,6 +14,7 @@ from servingbench.decoding import Method, build_method, check_model
 from servingbench.errors import UserError
 from servingbench.measure.device import prepare_device
 from servingbench.measure.record import PreparedPrompt
+from servingbench.measure.static_table import read_static_table
 from servingbench.models.load import load_model
 from servingbench.prompts.render import render
 from servingbench.prompts.sample import read_prompts
@@ -32,7 +33,7 @@ class Session:
         spec: what the configuration says (see ``Experiment.generation_spec``).
         environment: the revision's description, checked against this process.
         header: the prompt file's first line, with the file's sha256 and that of all rendered token ids.
-        models: model.json of the target and, when there is one, of the draft model.
+        models: model.json of the target and, when there are any, of the draft model and static_table.json.
         device: torch's name of the device.
         model: the target model.
         methods: the arms by name, in the configuration's order.
@@ -71,6 +72,13 @@ def add_arguments(parser: argparse.ArgumentParser, *, out: str) -> None:
         metavar="DIR",
         help="folder of the draft model, if a method needs one",
     )
+    add(
+        "--static-table",
+        type=Path,
+        nargs="?",
+        metavar="FILE",
+        help="static_table.json of the target model, if a method needs one",
+    )
     add("--out", required=True, type=Path, metavar="PATH", help=out)
     add("--log", required=True, type=Path, metavar="FILE", help="plain progress lines are appended here")
 
@@ -103,7 +111,7 @@ def open_session(
         prompts: only the first so many; all when None.
 
     Raises:
-        UserError: for a wrong environment, device, model, draft model or prompt.
+        UserError: for a wrong environment, device, model, draft model, static table or prompt.
     """
     spec = parse_spec(arguments.spec)
     environment = check(arguments.environment)
@@ -111,13 +119,16 @@ def open_session(
     header, rows = read_prompts(arguments.prompts)
     model, tokenizer = load_model(arguments.model, spec["model"], device)
     check_model(model)
-    models = {"model": read_json(arguments.model / "model.json"), "draft_model": None}
-    draft_model = None
-    if spec["draft_model"] is not None and any(row.get("assistant") for row in spec["methods"].values()):
+    models = {"model": read_json(arguments.model / "model.json"), "draft_model": None, "static_table": None}
+    draft_model = draft_tokenizer = None
+    assisted = [row for row in spec["methods"].values() if row.get("assistant")]
+    if spec["draft_model"] is not None and assisted:
         if arguments.draft_model is None:
             raise UserError("a method needs a draft model", file="--draft-model", remedy="give the folder of one")
-        draft_model, draft_tokenizer = load_model(arguments.draft_model, spec["draft_model"], device)
-        check_vocabulary(model, tokenizer, draft_model, draft_tokenizer, name=arguments.draft_model.name)
+        headless = all("speculation_type" in (row.get("options") or {}) for row in assisted)
+        draft_model, draft_tokenizer = load_model(arguments.draft_model, spec["draft_model"], device, headless=headless)
+        if any(shares_tokenizer(row) for row in assisted):
+            check_vocabulary(model, tokenizer, draft_model, draft_tokenizer, name=arguments.draft_model.name)
         models["draft_model"] = read_json(arguments.draft_model / "model.json")
     prepared = prepare_prompts(
         tokenizer,
@@ -127,8 +138,23 @@ def open_session(
         max_new_tokens=max_new_tokens or spec["workload"]["max_new_tokens"],
         file=arguments.prompts,
     )
+    table = None
+    if arguments.static_table is not None:
+        models["static_table"], table = read_static_table(
+            arguments.static_table,
+            model=arguments.model,
+            revision=environment["revision"],
+            vocabulary=model.config.get_text_config().vocab_size,
+        )
     methods = {
-        name: build_method(name, row, model=model, draft_model=draft_model if row.get("assistant") else None)
+        name: build_method(
+            name,
+            row,
+            model=model,
+            draft_model=draft_model if row.get("assistant") else None,
+            tokenizers=(tokenizer, draft_tokenizer),
+            static_table=table,
+        )
         for name, row in spec["methods"].items()
     }
     header = {
@@ -182,6 +208,11 @@ def eos_token_ids(model: Any, tokenizer: Any) -> frozenset[int]:
     if configured is None:
         return frozenset()
     return frozenset([configured] if isinstance(configured, int) else configured)
+
+
+def shares_tokenizer(row: Row) -> bool:
+    """Whether a row's draft model must speak the target's tokens: not with a tokenizer of its own, nor with DFlash."""
+    return not row.get("assistant_tokenizer") and "speculation_type" not in (row.get("options") or {})
 
 
 def check_vocabulary(model: Any, tokenizer: Any, draft_model: Any, draft_tokenizer: Any, *, name: str) -> None:

@@ -96,6 +96,10 @@ def test_a_typo_in_any_table_is_refused(folder: Path, table: str) -> None:
         ("prompt_lookup_hf", {"do_sample": True}, "prompt_lookup_hf.options.do_sample: unknown key"),
         ("autoregressive", {"num_tokens": 2}, "autoregressive.options.num_tokens: unknown key"),
         ("tree_published", {"min_prob": 2}, "tree_published.options.min_prob: must be at most 1"),
+        ("arctic_suffix_tree", {"max_depth": 64}, "arctic_suffix_tree.options.max_depth: unknown key"),
+        ("arctic_suffix_tree", {"source": "global"}, "arctic_suffix_tree.options.source: not allowed (got 'global')"),
+        ("early_exit", {"assistant_early_exit": 0}, "early_exit.options.assistant_early_exit: must be at least 1"),
+        ("dflash", {"speculation_type": "eagle"}, "dflash.options.speculation_type: not allowed (got 'eagle')"),
     ],
 )
 def test_a_method_takes_its_own_options_only(folder: Path, method: str, options: dict[str, object], part: str) -> None:

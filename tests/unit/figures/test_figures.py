@@ -4,6 +4,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -11,9 +12,11 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from tests.fixtures import figure_inputs as inputs
 
+from servingbench.config.experiment import load_suite
 from servingbench.errors import UserError
 from servingbench.figures import registry
-from servingbench.figures.data import ResultSet, load_results
+from servingbench.figures.data import ResultSet, geometric_mean, load_results
+from servingbench.figures.draft_ablation import STEPS
 from servingbench.figures.names import FIGURE_NAMES
 from servingbench.figures.position_profile import LEAST, pooled_reach
 from servingbench.figures.reported_numbers import load_reported
@@ -68,6 +71,7 @@ def test_every_figure_module_is_registered() -> None:
         "reported_numbers",
         "save",
         "style",
+        "tree_step",
     }
     own = {path.stem for path in folder.glob("*.py")} - support
     assert own | {"reported_speedup", "reported_source_ablation"} == set(registry.FIGURES)
@@ -165,6 +169,34 @@ def test_source_ablation_finds_methods_that_differ_by_source_alone() -> None:
     assert arms == {"local": "suffix_speculative", "global": "suffix_global", "both": "suffix_both"}
     drawn = dict(artists(registry.draw("source_ablation", results), "point/"))
     assert drawn["overall/suffix_both"].get_xdata()[0] == results.comparison("suffix_both", "overall")["speedup"]
+
+
+def test_draft_ablation_draws_its_steps_in_order_with_their_gains() -> None:
+    results = inputs.results(3, ("autoregressive", "autoregressive_aa", *inputs.TREE_STEPS))
+    figure = registry.draw("draft_ablation", results)
+    means, intervals = dict(artists(figure, "mean/")), dict(artists(figure, "ci/overall/"))
+    assert tuple(means) == tuple(intervals) == inputs.TREE_STEPS
+    assert sorted(line.get_ydata()[0] for line in means.values()) == [line.get_ydata()[0] for line in means.values()]
+    for step, line in means.items():
+        values = [results.metric(workload, step, "tokens_per_forward") for workload in results.workloads]
+        assert line.get_xdata()[0] == geometric_mean(values)
+        assert list(intervals[step].get_xdata()) == results.comparison(step, "overall")["ci"]
+    assert len(dict(artists(figure, "tokens/"))) == 3 * 5
+    shown = texts(figure)
+    assert all(f"{row['speedup']:.2f}" in shown for row in results.statistics["contrasts"])
+    assert "all steps" in shown
+    assert "up to 64 nodes" in shown
+
+
+def test_draft_ablation_without_its_steps_names_the_suite() -> None:
+    assert "config/suites/draft-ablation.yaml" in texts(registry.draw("draft_ablation", inputs.results(2)))
+
+
+def test_the_ablations_suite_runs_the_steps_that_its_figure_draws() -> None:
+    suite = load_suite(inputs.ROOT / "config", inputs.ROOT / "config" / "suites" / "draft-ablation.yaml")
+    assert [name for name in suite.methods if name in STEPS] == list(STEPS) == list(inputs.TREE_STEPS)
+    each = [[step, before] for before, step in pairwise(STEPS)]
+    assert suite.statistics["contrasts"] == [["tree_speculative", "tree_published"], *each]
 
 
 def test_reported_figures_draw_the_csv_and_say_so() -> None:

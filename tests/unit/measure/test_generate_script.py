@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import transformers
-from tests.fixtures.tiny_folder import tiny_folder, tiny_model
+from tests.fixtures.tiny_folder import tiny_folder, tiny_model, tiny_tokenizer
 
 from servingbench import console
 from servingbench.errors import UserError
@@ -20,7 +20,10 @@ from servingbench.measure import journal as journal_module
 from servingbench.measure.audit import audit_run
 from servingbench.measure.generate import generate
 from servingbench.measure.session import add_arguments
-from servingbench.records.files import read_json, read_jsonl
+from servingbench.measure.static_table import add_arguments as add_table_arguments
+from servingbench.measure.static_table import write_static_table
+from servingbench.models.prepare import readable_by_transformers_4
+from servingbench.records.files import read_json, read_jsonl, sha256_file, write_json
 from servingbench.records.schema import validate
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -44,7 +47,7 @@ class Case:
     """The arguments of one run, easily changed."""
 
     def __init__(self, tmp_path, model_folder, prompts=4):
-        self.folder, self.model, self.draft_model = tmp_path, model_folder, None
+        self.folder, self.model, self.draft_model, self.static_table = tmp_path, model_folder, None, None
         self.out, self.log = tmp_path / "results", tmp_path / "logs" / "run.log"
         self.prompts = tmp_path / "math.jsonl"
         self.environment = tmp_path / "environment.json"
@@ -75,6 +78,7 @@ class Case:
         given = ["--spec", json.dumps(self.spec), "--prompts", self.prompts, "--environment", self.environment]
         given += ["--model", self.model, "--out", self.out, "--log", self.log]
         given += ["--draft-model", self.draft_model] if self.draft_model else []
+        given += ["--static-table", self.static_table] if self.static_table else []
         return [str(value) for value in given]
 
     def parsed(self):
@@ -286,6 +290,19 @@ def test_bad_input_is_refused_before_any_work(case, spoil, message):
         assert "stopped: UserError" in case.log.read_text()
 
 
+def test_a_draft_model_may_keep_its_own_tokenizer_where_the_row_says_so(case):
+    row = {"label": "d", "kind": "transformers", "assistant": "draft_model", "assistant_tokenizer": "own"}
+    case.spec["methods"] = {"universal": row}
+    case.spec["draft_model"] = case.spec["model"]
+    case.draft_model = tiny_folder(case.folder / "draft", vocab_size=280, tokenizer=False)
+    tiny_tokenizer(vocab_size=280).save_pretrained(case.draft_model)
+    readable_by_transformers_4(case.draft_model)
+    generate(case.parsed())
+    rows = case.raw("universal")
+    assert {row["status"] for row in rows} == {"ok"}
+    assert all(row["draft_forwards"] > 0 for row in rows)
+
+
 def test_a_draft_tokenizer_with_other_ids_of_the_same_number_is_refused(case):
     case.spec["methods"] = {"draft_speculative": {"label": "d", "kind": "transformers", "assistant": "draft_model"}}
     case.spec["draft_model"] = case.spec["model"]
@@ -298,6 +315,55 @@ def test_a_draft_tokenizer_with_other_ids_of_the_same_number_is_refused(case):
     path.write_text(json.dumps(tokenizer))
     with pytest.raises(UserError, match="gives 2 tokens another id than the target"):
         generate(case.parsed())
+
+
+def draft_from_a_table(case):
+    """Make the tiny model's table and let a tree draft from it, sized by cost."""
+    case.static_table = case.folder / "table" / "static_table.json"
+    parser = argparse.ArgumentParser()
+    add_table_arguments(parser)
+    given = ["--model", case.model, "--row", json.dumps(case.spec["model"]), "--environment", case.environment]
+    given += ["--device", "cpu", "--out", case.static_table, "--log", case.folder / "table.log"]
+    write_static_table(parser.parse_args([str(value) for value in given]))
+    options = {"width": 4, "num_tokens": "cost", "max_tokens": 6, "static_table": True}
+    case.spec["methods"] = {**METHODS, "tree": {"label": "Tree", "kind": "loop", "draft": "suffix", "options": options}}
+    return read_json(case.static_table)
+
+
+def test_a_run_names_the_table_and_the_costs_of_the_method_that_drafts_by_them(case):
+    described = draft_from_a_table(case)
+    assert described["sha256"] == sha256_file(case.static_table.with_suffix(".safetensors"))
+    assert "static table of tiny: 320/320 tokens, 0:00 left" in (case.folder / "table.log").read_text()
+    generate(case.parsed())
+    for method in case.spec["methods"]:
+        run = read_json(case.out / method / "run.json")
+        table, costs = (run["provenance"][name] for name in ("static_table_sha256", "forward_costs_ns"))
+        if method == "tree":
+            assert table == described["sha256"]
+            assert len(costs) == 7
+            assert 0 < costs[0] <= costs[-1]
+        else:
+            assert table is None
+            assert costs is None
+        assert run["configuration"]["model_files"]["static_table"] == described
+    assert [row["new_token_ids"] for row in case.raw("tree")] == [r["new_token_ids"] for r in case.raw("prompt_lookup")]
+
+
+@pytest.mark.parametrize("key", ["revision", "model", "model_files", "sha256"])
+def test_a_table_of_another_run_is_refused(case, key):
+    described = draft_from_a_table(case)
+    write_json(case.static_table, described | {key: {"x": "y"} if key == "model_files" else "another"})
+    with pytest.raises(UserError, match=rf"static_table\.json: {key}: the static table is not this run's"):
+        generate(case.parsed())
+    assert case.rest() == []
+
+
+def test_a_method_without_its_table_is_refused(case):
+    draft_from_a_table(case)
+    case.static_table = None
+    with pytest.raises(UserError, match="tree: the method drafts from a static table and there is none"):
+        generate(case.parsed())
+    assert case.rest() == []
 
 
 def test_an_audit_writes_a_schema_valid_report(case):

@@ -41,6 +41,21 @@ def test_a_terminal_gets_a_bar_that_begins_where_the_run_continues(tmp_path):
     assert "\r" not in (tmp_path / "a.log").read_text()
 
 
+@pytest.mark.parametrize("stream", [io.StringIO, Terminal])
+def test_what_is_not_timed_says_a_line_at_every_tenth_and_moves_the_bar(tmp_path, stream):
+    shown = stream()
+    with Progress("table", log=tmp_path / "a.log", stream=shown) as progress:
+        progress.begin(arms=300, unit="token")
+        for _ in range(60):
+            progress.advance(5)
+    lines = (tmp_path / "a.log").read_text().splitlines()
+    assert len(lines) == 10
+    assert "table: 30/300 tokens, " in lines[0]
+    assert "table: 300/300 tokens, 0:00 left" in lines[-1]
+    assert ("\r" in shown.getvalue()) == shown.isatty()
+    assert "300/300" in shown.getvalue()
+
+
 def test_time_left_counts_this_processs_arms_only(monkeypatch):
     times = iter([0.0, 0.0, 10.0])
     monkeypatch.setattr("servingbench.measure.progress.time.monotonic", lambda: next(times))
