@@ -14,6 +14,7 @@ sys.path.insert(0, str(Path(workflow.basedir) / "src"))
 
 from servingbench.config.experiment import load_experiment
 from servingbench.config.paths import (
+    ARCTIC,
     FIGURE,
     LOSSLESS,
     POSTER,
@@ -88,7 +89,7 @@ def static_table(wildcards):
 def peer_folders(wildcards):
     """The libraries of other projects that methods draft with."""
     drafts = {EXPERIMENT.tables.methods[name].get("draft") for name in EXPERIMENT.methods}
-    return ["resources/peers/arctic-inference"] if "arctic" in drafts else []
+    return [ARCTIC] if "arctic" in drafts else []
 
 
 def overlay(wildcards):

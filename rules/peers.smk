@@ -8,7 +8,7 @@ rule build_arctic:
     input:
         pins=ancient("envs/arctic.txt"),  # its content counts (params), not when a checkout wrote it
     output:
-        directory("resources/peers/arctic-inference"),
+        directory(ARCTIC),
     log:
         "logs/build_arctic.log",
     conda:

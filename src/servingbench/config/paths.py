@@ -3,6 +3,8 @@
 STATIC_TABLE = "resources/static_tables/{revision}/{model}/static_table.json"
 STATIC_TABLE_DATA = "resources/static_tables/{revision}/{model}/static_table.safetensors"
 
+ARCTIC = "resources/peers/arctic-inference"
+
 PROMPTS = "results/prompts/seed{seed}-limit{limit}/{workload}.jsonl"
 
 MODEL_FOLDER = "results/{revision}/{gpu}/seed{seed}-limit{limit}/{model}"

@@ -24,7 +24,7 @@ import numpy as np
 
 from servingbench.decoding.jit import Ints, compiled
 
-H_STATES, H_EDGES, H_LAST, H_TOKENS, H_STATE_ROOM, H_EDGE_ROOM, H_TABLE = range(7)
+H_STATES, H_EDGES, H_LAST, H_STATE_ROOM, H_EDGE_ROOM, H_TABLE = range(6)
 HEADER = 8
 LENGTH, LINK, COUNT, LAST, TOKEN, TARGET, MORE = range(7)
 STATE = 8  # a cache line holds two states
@@ -183,7 +183,6 @@ def _append(header: Ints, states: Ints, edges: Ints, table: Ints, token: int) ->
                 target = _split(header, states, edges, table, state, token, target)
             states[new, LINK] = target
     header[H_LAST] = new
-    header[H_TOKENS] += 1
 
 
 @compiled
@@ -227,11 +226,19 @@ def match(data: Ints, state: int, length: int, tokens: Ints) -> tuple[int, int]:
 
 
 @compiled
+def context(data: Ints) -> tuple[int, int]:
+    """State and length of the longest suffix of the text that occurs in it earlier."""
+    header, states, _, _ = parts(data)
+    state = max(states[header[H_LAST], LINK], ROOT)
+    return int(state), int(states[state, LENGTH])
+
+
+@compiled
 def moved(old: Ints, new: Ints) -> None:
     """Copy an automaton into a larger, zeroed array whose header says its rooms."""
     header, states, edges, table = parts(new)
     from_header, from_states, from_edges, _ = parts(old)
-    for counter in (H_STATES, H_EDGES, H_LAST, H_TOKENS):
+    for counter in (H_STATES, H_EDGES, H_LAST):
         header[counter] = from_header[counter]
     states[: header[H_STATES]] = from_states[: header[H_STATES]]
     edges[: header[H_EDGES]] = from_edges[: header[H_EDGES]]
@@ -267,7 +274,7 @@ class Automaton:
     def clear(self) -> None:
         """Forget the text; keep the room."""
         header, states, _, table = parts(self.data)
-        header[[H_STATES, H_EDGES, H_LAST, H_TOKENS]] = 1, 0, ROOT, 0
+        header[[H_STATES, H_EDGES, H_LAST]] = 1, 0, ROOT
         states[ROOT] = NONE
         states[ROOT, LENGTH] = states[ROOT, COUNT] = 0
         table[:] = 0
@@ -292,10 +299,8 @@ class Automaton:
             self.data = grown
 
     def context(self) -> tuple[int, int]:
-        """State and length of the longest suffix of the text that occurs in it earlier."""
-        states = self.states
-        state = max(int(states[self.data[H_LAST], LINK]), ROOT)
-        return state, int(states[state, LENGTH])
+        """See :func:`context`."""
+        return context(self.data)
 
 
 def _allocated(tokens: int) -> Ints:

@@ -28,13 +28,11 @@ from servingbench.decoding.automaton import (
     E_NEXT,
     E_TARGET,
     E_TOKEN,
-    H_LAST,
     LAST,
     LENGTH,
     LINK,
     MORE,
     NONE,
-    ROOT,
     TARGET,
     TOKEN,
     append_all,
@@ -42,6 +40,7 @@ from servingbench.decoding.automaton import (
     parts,
     step,
 )
+from servingbench.decoding.automaton import context as text_end
 from servingbench.decoding.jit import Floats, Floats32, Ints, compiled
 
 Views = tuple[Ints, Ints]  # states and edges of one automaton
@@ -321,9 +320,7 @@ def take(
     """
     if reads_local:
         append_all(local_data, tokens)
-        header, states, _, _ = parts(local_data)
-        state = max(states[header[H_LAST], LINK], ROOT)
-        context[C_STATE], context[C_LENGTH] = state, states[state, LENGTH]
+        context[C_STATE], context[C_LENGTH] = text_end(local_data)
         for token in tokens:
             recent[context[C_SEEN] & (RECENT_TOKENS - 1)] = token
             context[C_SEEN] += 1

@@ -17,11 +17,12 @@ import sysconfig
 import tempfile
 from pathlib import Path
 
+from servingbench.config.paths import ARCTIC
 from servingbench.errors import UserError
 from servingbench.provenance import ROOT
 from servingbench.records.files import sha256_file, write_json
 
-FOLDER = ROOT / "resources/peers/arctic-inference"
+FOLDER = ROOT / ARCTIC
 PINS = ROOT / "envs/arctic.txt"
 EXTENSION = f"arctic_inference/suffix_decoding/_C{sysconfig.get_config_var('EXT_SUFFIX')}"
 

@@ -22,11 +22,6 @@ class Replay:
     tokens: int
     steps: list[Step]
 
-    @property
-    def tokens_per_forward(self) -> float | None:
-        """Tokens by forward, prefill excluded; None where the prefill wrote everything."""
-        return self.tokens / len(self.steps) if self.steps else None
-
 
 def replay(
     drafter: Drafter, prompt: Sequence[int], out: Sequence[int], *, cap: int, eos_token_ids: Collection[int] = ()
