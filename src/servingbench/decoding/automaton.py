@@ -33,6 +33,7 @@ EDGE = 4
 ROOT = 0
 NONE = -1
 COUNT_CAP = 64
+START_TOKENS = 256  # that a new automaton has room for
 STATES_PER_TOKEN, EDGES_PER_TOKEN = 2, 1  # the bounds of the theory: at most 2n states, and n edges more than states
 
 
@@ -253,7 +254,7 @@ class Automaton:
         tokens: room to start with.
     """
 
-    def __init__(self, *, tokens: int = 256) -> None:
+    def __init__(self, *, tokens: int = START_TOKENS) -> None:
         self.data = _allocated(tokens)
         self._tokens, self._room = 0, tokens
         self.clear()

@@ -117,7 +117,8 @@ def test_the_price_list_covers_every_draft_and_never_falls():
     assert costs.shape == (13,)
     assert (np.diff(costs) >= 0).all()
     assert costs[1] > 0
-    assert forward_costs(target, max_rows=12) is costs  # measured once per model
+    for rows in (12, 5):  # measured once per model: what is measured again differs
+        assert np.shares_memory(forward_costs(target, max_rows=rows), costs)
 
 
 def test_prompt_lookup_copies_after_the_first_occurrence():

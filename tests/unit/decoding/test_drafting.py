@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -197,6 +200,29 @@ def test_warming_up_leaves_no_trace():
     drafter = SuffixDrafter(source="both")
     drafter.warm_up()
     assert len(drafter.shared) == len(drafter.local) == 0
+
+
+def test_warming_up_compiles_everything_that_a_run_calls():
+    """In a fresh process: what another test has compiled would hide what is missing."""
+    code = """
+from numba.core.dispatcher import Dispatcher
+from servingbench.decoding import automaton, drafting
+from servingbench.decoding.drafts.suffix import SuffixDrafter
+
+drafter = SuffixDrafter(source="both", width=4, num_tokens=8)
+drafter.warm_up()
+kernels = {f for module in (automaton, drafting) for f in vars(module).values() if isinstance(f, Dispatcher)}
+compiled = {f.__name__: len(f.signatures) for f in kernels}
+text = list(range(100)) * 10
+for _ in range(2):
+    drafter.start(text)
+    drafter.extend(text)
+    drafter.propose(max_depth=5)
+    drafter.observe([0], text)
+late = [f.__name__ for f in kernels if len(f.signatures) > compiled[f.__name__]]
+assert kernels and not late, late
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_an_unknown_source_is_refused():

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from servingbench.decoding.automaton import Automaton
+from servingbench.decoding.automaton import START_TOKENS, Automaton
 from servingbench.decoding.drafting import RECENT_TOKENS, draft, take
 from servingbench.decoding.drafts.base import Draft
 from servingbench.decoding.jit import Floats, Floats32, Ints
@@ -141,7 +141,7 @@ class SuffixDrafter:
         """Compile every kernel on throw-away indices."""
         twin = SuffixDrafter(num_tokens=2, source="both", static_table=self._table)
         twin.observe([0], [0, 1, 0])
-        twin.start([0, 1, 0])
+        twin.start([0, 1] * START_TOKENS)  # more than there is room for: growing is a kernel too
         twin.extend([1])
         twin.propose(max_depth=2)
 
