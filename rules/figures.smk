@@ -1,6 +1,6 @@
 """Figures, and figures/all: the manifest of every figure with its hash and its inputs.
 
-Input: statistics.json and the summaries behind it, the tables' labels, the published numbers.
+Input: statistics.json (with the summaries beside it), the tables' labels, the published numbers.
 Output: figures/{revision}/{gpu}/seed{seed}-limit{limit}/{model}/{figure}.svg|pdf|png.
 """
 
@@ -8,7 +8,6 @@ Output: figures/{revision}/{gpu}/seed{seed}-limit{limit}/{model}/{figure}.svg|pd
 rule plot:
     input:
         statistics=STATISTICS,
-        summaries=expand(SUMMARY, workload=EXPERIMENT.workloads, method=EXPERIMENT.methods, allow_missing=True),
         methods="config/methods.yaml",
         workloads="config/workloads.yaml",
         reported="config/reported",
@@ -31,7 +30,7 @@ rule plot:
         source_code=source_digest("figures"),
     shell:
         "python workflow_scripts/plot.py {wildcards.figure} --statistics {input.statistics:q}"
-        " --summaries {input.summaries:q} --methods-table {input.methods:q} --workloads-table {input.workloads:q}"
+        " --methods-table {input.methods:q} --workloads-table {input.workloads:q}"
         " --reported {input.reported:q} --out-stem {params.stem:q} 2> {log:q}"
 
 

@@ -1,6 +1,6 @@
 """The poster's tables and the poster.
 
-Input: statistics, summaries, lossless gates, published numbers, figures. Output: poster/.../{model}/tables/ (CSV and
+Input: statistics (with the summaries and gates beside them), published numbers, figures. Output: poster/.../{model}/tables/ (CSV and
 Markdown), poster.pdf and poster.png (24 x 36 in, typeset by Typst from poster/src).
 """
 
@@ -8,8 +8,6 @@ Markdown), poster.pdf and poster.png (24 x 36 in, typeset by Typst from poster/s
 rule poster_tables:
     input:
         statistics=STATISTICS,
-        summaries=expand(SUMMARY, workload=EXPERIMENT.workloads, method=EXPERIMENT.methods, allow_missing=True),
-        lossless=expand(LOSSLESS, workload=EXPERIMENT.workloads, allow_missing=True),
         methods="config/methods.yaml",
         workloads="config/workloads.yaml",
         reported="config/reported",
@@ -29,9 +27,8 @@ rule poster_tables:
     params:
         source_code=source_digest("poster", "figures"),
     shell:
-        "python workflow_scripts/poster_tables.py --statistics {input.statistics:q} --summaries {input.summaries:q}"
-        " --lossless {input.lossless:q} --methods-table {input.methods:q} --workloads-table {input.workloads:q}"
-        " --reported {input.reported:q} --out {output:q} 2> {log:q}"
+        "python workflow_scripts/poster_tables.py --statistics {input.statistics:q} --methods-table {input.methods:q}"
+        " --workloads-table {input.workloads:q} --reported {input.reported:q} --out {output:q} 2> {log:q}"
 
 
 rule typeset_poster:

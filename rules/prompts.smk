@@ -17,7 +17,9 @@ rule sample_prompts:
         "../envs/workflow.yaml"
     params:
         row=row_json("workloads", "workload"),
+        datasets_root=EXPERIMENT.config.get("datasets_root", []),
         source_code=source_digest("prompts"),
     shell:
         "python workflow_scripts/sample_prompts.py --workload {wildcards.workload:q} --row {params.row:q}"
-        " --seed {wildcards.seed} --limit {wildcards.limit} --out {output:q} > {log:q} 2>&1"
+        " --seed {wildcards.seed} --limit {wildcards.limit} --datasets-root {params.datasets_root:q}"
+        " --out {output:q} > {log:q} 2>&1"

@@ -15,8 +15,7 @@ def main() -> None:
     """Parse, draw, write."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("name", help=f"one of: {', '.join(FIGURES)}")
-    parser.add_argument("--statistics", type=Path, required=True)
-    parser.add_argument("--summaries", type=Path, nargs="*", default=[])
+    parser.add_argument("--statistics", type=Path, required=True, help="the summaries lie beside it")
     parser.add_argument("--methods-table", type=Path, required=True)
     parser.add_argument("--workloads-table", type=Path)
     parser.add_argument(
@@ -26,7 +25,6 @@ def main() -> None:
     args = parser.parse_args()
     results = load_results(
         args.statistics,
-        args.summaries,
         methods_table=args.methods_table,
         workloads_table=args.workloads_table,
         reported=args.reported,

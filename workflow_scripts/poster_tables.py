@@ -16,9 +16,7 @@ COMMANDS = ("make demo", "snakemake figures/all")
 def main() -> None:
     """Parse, format, write."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--statistics", type=Path, required=True)
-    parser.add_argument("--summaries", type=Path, nargs="*", default=[])
-    parser.add_argument("--lossless", type=Path, nargs="*", default=[])
+    parser.add_argument("--statistics", type=Path, required=True, help="summaries and gates lie beside it")
     parser.add_argument("--methods-table", type=Path, required=True)
     parser.add_argument("--workloads-table", type=Path)
     parser.add_argument("--reported", type=Path, required=True, help="the folder config/reported")
@@ -29,10 +27,8 @@ def main() -> None:
     args = parser.parse_args()
     results = load_results(
         args.statistics,
-        args.summaries,
         methods_table=args.methods_table,
         workloads_table=args.workloads_table,
-        lossless=args.lossless,
         reported=args.reported,
     )
     write_tables(args.out, [*all_tables(results), *fact_tables(results, commands=args.commands or COMMANDS)])

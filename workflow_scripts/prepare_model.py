@@ -18,7 +18,7 @@ def main() -> None:
     parser.add_argument("--row", type=json.loads, required=True, help="that row, as JSON")
     parser.add_argument("--environment", type=Path, nargs="?", help="environment.json of the revision that converts it")
     parser.add_argument("--source", type=Path, nargs="?", help="prepared folder of the model that this one is cut from")
-    parser.add_argument("--downloads", type=Path, default=Path("resources/wheels"), help="where wheels are kept")
+    parser.add_argument("--downloads", type=Path, default=Path("resources/downloads"), help="where wheels are kept")
     parser.add_argument("--out", type=Path, required=True, help="the folder to write")
     args = parser.parse_args()
     if args.environment:

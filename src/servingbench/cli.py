@@ -6,13 +6,13 @@ import argparse
 import shutil
 import sys
 from collections.abc import Iterator
-from itertools import product
 from pathlib import Path
 
 from servingbench import console
 from servingbench.config import tables
+from servingbench.config.estimate import estimated_hours
 from servingbench.config.experiment import Experiment, load_suite
-from servingbench.config.paths import FIGURE_FOLDER, POSTER_FOLDER, RAW, STATISTICS, SUMMARY, TABLES
+from servingbench.config.paths import FIGURE_FOLDER, POSTER_FOLDER, RAW, STATISTICS, TABLES
 from servingbench.errors import UserError
 from servingbench.records.schema import suggest
 
@@ -76,10 +76,12 @@ def _suites() -> dict[str, str]:
     for path in sorted((CONFIG / "suites").glob("*.yaml")):
         suite = load_suite(CONFIG, path)
         runs = len(list(suite.all_keys())) * len(suite.workloads)
-        arms = len(suite.methods) * suite.repeats
+        hours = estimated_hours(suite)
+        time = "" if hours is None else f"{hours:7.1f} h" if hours >= 1 else f"{60 * hours:7.0f} min"
         sizes[path.stem] = (
-            f"{runs} runs: {len(suite.models)} model x {len(suite.workloads)} workloads x {len(suite.gpus)} GPU x "
-            f"{len(suite.revisions)} revision, {suite.limit} prompts x {arms} arms each"
+            f"{runs:3} runs of {suite.limit:2} prompts x {len(suite.methods) * suite.repeats:2} arms, at most{time} on "
+            f"{', '.join(suite.gpus)}; {len(suite.workloads)} workloads, {', '.join(suite.models)}, "
+            f"{', '.join(suite.revisions)}"
         )
     return sizes
 
@@ -89,13 +91,8 @@ def _show(experiment: Experiment) -> None:
     from servingbench.poster.terminal import result_text
 
     for key in experiment.all_keys():
-        summaries = [
-            Path(SUMMARY.format(workload=workload, method=method, **key))
-            for workload, method in product(experiment.workloads, experiment.methods)
-        ]
         results = load_results(
             Path(STATISTICS.format(**key)),
-            summaries,
             methods_table=CONFIG / "methods.yaml",
             workloads_table=CONFIG / "workloads.yaml",
         )

@@ -112,9 +112,12 @@ class Experiment:
         return json.dumps(settings)
 
 
+FOR_PEOPLE = ("label", "description", "license", "weights_gb", "decode_gb_per_s")
+
+
 def _facts(row: Row) -> Row:
-    """A row without what only people read: a better label must not repeat a measurement."""
-    return {key: value for key, value in row.items() if key not in ("label", "description", "license")}
+    """A row without what only people and estimates read: a better label must not repeat a measurement."""
+    return {key: value for key, value in row.items() if key not in FOR_PEOPLE}
 
 
 def _key(*, seed: str, limit: str, **names: str) -> Row:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -151,36 +152,38 @@ def prompt_counts(results: ResultSet) -> str:
 
 
 def load_results(
-    statistics: Path,
-    summaries: Iterable[Path],
-    *,
-    methods_table: Path,
-    workloads_table: Path | None = None,
-    lossless: Iterable[Path] = (),
-    reported: Path | None = None,
+    statistics: Path, *, methods_table: Path, workloads_table: Path | None = None, reported: Path | None = None
 ) -> ResultSet:
-    """Read and check the records of one model.
+    """Read and check the records of one model: its statistics, and beside them the summaries and gates that exist.
 
     Raises:
         UserError: for a missing or invalid file, or a summary of another key than the statistics'.
     """
     record = read_json(statistics)
     validate(record, "statistics", file=statistics)
-    by_arm: dict[tuple[str, str], Record] = {}
-    for path in summaries:
-        summary = read_json(path)
-        validate(summary, "summary", file=path)
-        _check_key(summary["key"], record["key"], path)
-        by_arm[summary["key"]["workload"], summary["method"]] = summary
-    gates: dict[str, Record] = {}
-    for path in lossless:
-        gate = read_json(path)
-        validate(gate, "lossless", file=path)
-        _check_key(gate["key"], record["key"], path)
-        gates[gate["key"]["workload"]] = gate
+    summaries = {
+        (workload, method): summary
+        for workload, method in product(record["workloads"], record["methods"])
+        if (summary := _beside(statistics, f"{workload}/{method}/summary.json", record["key"])) is not None
+    }
+    gates = {
+        workload: gate
+        for workload in record["workloads"]
+        if (gate := _beside(statistics, f"{workload}/lossless.json", record["key"])) is not None
+    }
     workloads = load_yaml(workloads_table) if workloads_table and workloads_table.exists() else None
     published = load_reported(reported) if reported else ()
-    return ResultSet(record, by_arm, load_yaml(methods_table) or {}, workloads or {}, gates, published)
+    return ResultSet(record, summaries, load_yaml(methods_table) or {}, workloads or {}, gates, published)
+
+
+def _beside(statistics: Path, name: str, key: Record) -> Record | None:
+    path = statistics.parent / name
+    if not path.exists():
+        return None
+    record: Record = read_json(path)
+    validate(record, path.stem, file=path)
+    _check_key(record["key"], key, path)
+    return record
 
 
 def _check_key(key: Record, expected: Record, path: Path) -> None:

@@ -7,21 +7,13 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from servingbench.decoding.types import Generation, Reference
+from servingbench.prompts.prepare import PreparedPrompt
 
 SCHEMA_VERSION = 1
 Timing = Literal["forced", "free"]
 Record = dict[str, Any]
 
 _MEASURED = ("wall_ns", "ttft_ns", "decode_ns", "forwards", "propose_ns", "verify_ns", "draft_forwards")
-
-
-@dataclass(frozen=True)
-class PreparedPrompt:
-    """A rendered prompt: its id, its token ids, and their SHA-256."""
-
-    id: str
-    token_ids: tuple[int, ...]
-    sha256: str
 
 
 @dataclass(frozen=True)

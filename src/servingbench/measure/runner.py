@@ -15,7 +15,8 @@ from servingbench.measure.journal import Journal
 from servingbench.measure.memory import PeakMemory
 from servingbench.measure.order import arm_order
 from servingbench.measure.progress import Progress
-from servingbench.measure.record import Place, PreparedPrompt, Record, Timing, failed_record, ok_record
+from servingbench.measure.record import Place, Record, Timing, failed_record, ok_record
+from servingbench.prompts.prepare import PreparedPrompt
 from servingbench.records.schema import validate
 
 # An arm may run out of memory or meet an operator that its kernel lacks; the other arms still have their answers.

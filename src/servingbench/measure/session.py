@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from servingbench.decoding import Method, build_method, check_model
+from servingbench.decoding import Method, build_method, check_model, greedy_reference
+from servingbench.decoding.types import Request
 from servingbench.errors import UserError
 from servingbench.measure.device import prepare_device
-from servingbench.measure.record import PreparedPrompt
 from servingbench.measure.static_table import read_static_table
 from servingbench.models.load import load_model
-from servingbench.prompts.render import render
+from servingbench.prompts.prepare import Answer, PreparedPrompt, prepare_prompts
 from servingbench.prompts.sample import read_prompts
-from servingbench.records.files import read_json, sha256_file, sha256_json, sha256_token_ids
+from servingbench.records.files import read_json, sha256_file, sha256_json
 from servingbench.revisions.environment import check
 
 Row = dict[str, Any]
@@ -32,7 +31,8 @@ class Session:
     Attributes:
         spec: what the configuration says (see ``Experiment.generation_spec``).
         environment: the revision's description, checked against this process.
-        header: the prompt file's first line, with the file's sha256 and that of all rendered token ids.
+        header: the prompt file's first line, with the file's sha256, that of all rendered token ids, and which prompts
+            were too long and dropped or truncated.
         models: model.json of the target and, when there are any, of the draft model and static_table.json.
         device: torch's name of the device.
         model: the target model.
@@ -130,13 +130,15 @@ def open_session(
         if any(shares_tokenizer(row) for row in assisted):
             check_vocabulary(model, tokenizer, draft_model, draft_tokenizer, name=arguments.draft_model.name)
         models["draft_model"] = read_json(arguments.draft_model / "model.json")
+    eos, cap = eos_token_ids(model, tokenizer), spec["workload"]["max_new_tokens"]
     prepared = prepare_prompts(
         tokenizer,
         rows[:prompts],
         spec["workload"]["rendering"],
         context=context_tokens(model, draft_model),
-        max_new_tokens=max_new_tokens or spec["workload"]["max_new_tokens"],
+        max_new_tokens=max_new_tokens or cap,
         file=arguments.prompts,
+        answer=_answers(model, tokenizer, eos, max_new_tokens=cap),
     )
     table = None
     if arguments.static_table is not None:
@@ -160,37 +162,21 @@ def open_session(
     header = {
         **header,
         "sha256": sha256_file(arguments.prompts),
-        "rendered_sha256": sha256_json([prompt.sha256 for prompt in prepared]),
+        "rendered_sha256": sha256_json([prompt.sha256 for prompt in prepared.prompts]),
+        "dropped": prepared.dropped,
+        "truncated": prepared.truncated,
     }
-    eos = eos_token_ids(model, tokenizer)
-    return Session(spec, environment, header, models, device, model, methods, prepared, eos)
+    return Session(spec, environment, header, models, device, model, methods, prepared.prompts, eos)
 
 
-def prepare_prompts(
-    tokenizer: Any,
-    rows: Sequence[Row],
-    rendering: Mapping[str, Any],
-    *,
-    context: int | None,
-    max_new_tokens: int,
-    file: object,
-) -> list[PreparedPrompt]:
-    """Render every prompt; a prompt whose answer would not fit the context is a :class:`UserError`.
+def _answers(model: Any, tokenizer: Any, eos: frozenset[int], *, max_new_tokens: int) -> Answer:
+    """The model's own greedy answers, as text: what the earlier turns of a conversation are answered with."""
 
-    Args:
-        tokenizer: the model's.
-        rows: prompts as the sample holds them.
-        rendering: the workload's rendering settings.
-        context: the model's positions, in tokens; None when it names none.
-        max_new_tokens: room for the answer.
-        file: the prompt file, for errors.
-    """
-    room = {"context": context or sys.maxsize, "max_new_tokens": max_new_tokens}
-    prepared = []
-    for row in rows:
-        token_ids = render(tokenizer, row, rendering, **room, file=file)
-        prepared.append(PreparedPrompt(row["id"], tuple(token_ids), sha256_token_ids(token_ids)))
-    return prepared
+    def answer(token_ids: Sequence[int]) -> str:
+        written = greedy_reference(model, Request(tuple(token_ids), max_new_tokens, eos)).new_token_ids
+        return str(tokenizer.decode(written, skip_special_tokens=True))
+
+    return answer
 
 
 def context_tokens(*models: Any) -> int | None:

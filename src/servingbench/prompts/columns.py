@@ -8,9 +8,21 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from servingbench.errors import UserError
-from servingbench.prompts.readers.row import Row
+from servingbench.prompts.row import Row
 
 _PATH = re.compile(r"([^\[\]]+)((?:\[[^\[\]]+\])*)")
+
+
+def columns_read(source: Mapping[str, Any]) -> list[str] | None:
+    """The columns that a workload's source reads, sorted; None where it takes whatever a row brings."""
+    named = dict(source.get("columns", {}))
+    identity = named.pop("id", "id")
+    paths = [*named.values(), *(condition["column"] for condition in source.get("filters", []))]
+    if "template" in source:
+        paths += [field for _, field, _, _ in string.Formatter().parse(source["template"]) if field is not None]
+    elif not named:
+        return None
+    return sorted({path.split("[", 1)[0] for path in [*paths, identity] if path is not None})
 
 
 def lookup(row: Row, path: str) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 from servingbench.errors import UserError
 from servingbench.prompts.columns import lookup
-from servingbench.prompts.readers.row import Row
+from servingbench.prompts.row import Row
 from servingbench.records.schema import suggest
 
 # One line per condition; words are looked for without regard to case, anywhere in the text.

@@ -10,6 +10,10 @@ import jinja2
 from servingbench.errors import UserError
 
 
+class TooLong(UserError):
+    """A prompt that leaves the answer no room, or is longer than its workload allows."""
+
+
 def render(
     tokenizer: Any,
     prompt: Mapping[str, Any],
@@ -29,7 +33,7 @@ def render(
         prompt: ``{"id", "messages"}`` or ``{"id", "prompt"}``.
         rendering: the workload's: ``chat_template`` (false: the plain text with the tokenizer's own special tokens),
             ``system`` (put before messages that bring no system message) and ``enable_thinking`` (handed to the
-            template), the latter two only where they are set.
+            template), the latter two only where they are set; ``max_prompt_tokens``, the most that is allowed.
         context: the tokens that the model can attend to.
         file: the prompt file, for errors.
         max_new_tokens: the room to leave for the answer.
@@ -38,8 +42,8 @@ def render(
         Token ids, at least one and at most ``context - max_new_tokens``.
 
     Raises:
-        UserError: for a tokenizer without a chat template, one that refuses the messages, or a prompt that is empty or
-            too long.
+        TooLong: for a prompt of more tokens.
+        UserError: for a tokenizer without a chat template, one that refuses the messages, or an empty prompt.
     """
     key = f"prompt {prompt['id']}"
     if rendering["chat_template"]:
@@ -49,12 +53,19 @@ def render(
         token_ids = tokenizer(_plain_text(prompt, rendering, file=file, key=key))["input_ids"]
     if len(token_ids) == 0:
         raise UserError("the prompt renders to no token", file=file, key=key, remedy="give it some text")
+    allowed = rendering.get("max_prompt_tokens")
+    if allowed is not None and len(token_ids) > allowed:
+        remedy = "set rendering.too_long of the workload to drop or truncate, or raise max_prompt_tokens"
+        raise TooLong("too many prompt tokens", file=file, key=key, value=len(token_ids), remedy=remedy)
     if len(token_ids) + max_new_tokens > context:
         problem = (
             f"{len(token_ids)} prompt tokens and {max_new_tokens} new ones do not fit the model's context of {context}"
         )
-        remedy = "shorten the prompt, lower max_new_tokens of the workload, or choose a model with a longer context"
-        raise UserError(problem, file=file, key=key, remedy=remedy)
+        remedy = (
+            "set rendering.too_long of the workload to drop or truncate, lower its max_new_tokens, or choose a model "
+            "with a longer context"
+        )
+        raise TooLong(problem, file=file, key=key, remedy=remedy)
     return [int(token) for token in token_ids]
 
 

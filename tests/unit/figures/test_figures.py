@@ -242,8 +242,6 @@ def test_same_bytes_in_another_process(tmp_path: Path) -> None:
             "speedup",
             "--statistics",
             str(paths["statistics"]),
-            "--summaries",
-            *map(str, paths["summaries"]),
             "--methods-table",
             str(inputs.METHODS_TABLE),
             "--workloads-table",
@@ -270,7 +268,7 @@ def test_load_results_refuses_a_summary_of_another_key(tmp_path: Path) -> None:
     next(iter(data.summaries.values()))["key"]["seed"] = 3
     paths = inputs.write(tmp_path, data)
     with pytest.raises(UserError, match=r"summary\.json: key\.seed: belongs to another run"):
-        load_results(paths["statistics"], paths["summaries"], methods_table=inputs.METHODS_TABLE)
+        load_results(paths["statistics"], methods_table=inputs.METHODS_TABLE)
 
 
 def test_footer_names_machine_n_and_limit() -> None:
@@ -284,9 +282,7 @@ def test_load_results_reads_what_was_written(tmp_path: Path) -> None:
     paths = inputs.write(tmp_path, data)
     loaded: ResultSet = load_results(
         paths["statistics"],
-        paths["summaries"],
         methods_table=inputs.METHODS_TABLE,
-        lossless=paths["lossless"],
         reported=inputs.ROOT / "config" / "reported",
     )
     assert (loaded.statistics, dict(loaded.summaries), dict(loaded.lossless)) == (

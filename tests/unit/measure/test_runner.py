@@ -11,8 +11,8 @@ from servingbench.decoding import build_method
 from servingbench.decoding.types import Generation
 from servingbench.measure.journal import Journal
 from servingbench.measure.progress import Progress
-from servingbench.measure.record import PreparedPrompt
 from servingbench.measure.runner import Block, run_block
+from servingbench.prompts.prepare import PreparedPrompt
 from servingbench.records.files import sha256_token_ids
 from servingbench.records.schema import validate
 

@@ -4,7 +4,7 @@ import pytest
 
 from servingbench.errors import UserError
 from servingbench.prompts.columns import Template, lookup
-from servingbench.prompts.readers.row import Row
+from servingbench.prompts.row import Row
 
 ROW = Row(
     "data.jsonl",

@@ -4,7 +4,7 @@ import pytest
 
 from servingbench.errors import UserError
 from servingbench.prompts.filters import CONDITIONS, passes
-from servingbench.prompts.readers.row import Row
+from servingbench.prompts.row import Row
 
 ROW = Row("f", "line 1", {"text": "Write Code", "turns": ["a", "b"], "redacted": False})
 CASES = [

@@ -78,7 +78,7 @@ def test_plain_text_gets_the_tokenizers_special_tokens():
 
 def test_context_is_full_only_beyond_its_last_token():
     assert rendered(CHAT, context=7, max_new_tokens=3)
-    with pytest.raises(UserError, match=r"f\.jsonl: prompt p1: 4 prompt tokens and 3 new .*context of 6.*\. Shorten"):
+    with pytest.raises(UserError, match=r"f\.jsonl: prompt p1: 4 prompt tokens and 3 new .*context of 6.*too_long"):
         rendered(CHAT, context=6, max_new_tokens=3)
 
 

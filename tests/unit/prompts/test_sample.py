@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from servingbench.errors import UserError
 from servingbench.prompts import sample as module
-from servingbench.prompts.readers.row import Row
+from servingbench.prompts.row import Row
 from servingbench.prompts.sample import draw, rank, read_prompts, sample_workload, write_prompts
 from servingbench.prompts.shape import Shape
 from servingbench.records.schema import validate

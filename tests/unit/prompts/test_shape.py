@@ -3,7 +3,7 @@
 import pytest
 
 from servingbench.errors import UserError
-from servingbench.prompts.readers.row import Row
+from servingbench.prompts.row import Row
 from servingbench.prompts.shape import Shape
 
 USER = {"role": "user", "content": "hi"}

@@ -11,7 +11,7 @@ from servingbench.decoding.drafts.base import Draft, NoDraft
 from servingbench.decoding.loop import LoopMethod
 from servingbench.decoding.target import Target
 from servingbench.errors import UserError
-from servingbench.measure.record import PreparedPrompt
+from servingbench.prompts.prepare import PreparedPrompt
 from servingbench.records.files import sha256_token_ids
 from servingbench.statistics.lossless import Gate, audit, float32_twin, teacher_forced_gaps
 

@@ -7,14 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from servingbench.errors import UserError
-from servingbench.prompts.readers import jsonl, wheel_jsonl
-from servingbench.prompts.readers.row import Row
+from servingbench.prompts.readers import hub, jsonl, wheel_jsonl
+from servingbench.prompts.row import Row
 from servingbench.records.schema import suggest
 
 # A reader takes the workload's `source` and the files that hold it, and streams their rows.
 Reader = Callable[[Mapping[str, Any], Sequence[Path]], Iterator[Row]]
 
 READERS: dict[str, Reader] = {
+    "github": jsonl.read,
+    "hub": hub.read,
     "jsonl": jsonl.read,
     "wheel_jsonl": wheel_jsonl.read,
 }

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from servingbench.errors import UserError
-from servingbench.prompts.readers.row import Row
+from servingbench.prompts.row import Row
 
 
 def read(source: Mapping[str, Any], paths: Sequence[Path]) -> Iterator[Row]:

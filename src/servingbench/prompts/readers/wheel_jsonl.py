@@ -11,7 +11,7 @@ from typing import Any
 
 from servingbench.errors import UserError
 from servingbench.prompts.readers.jsonl import parse_lines
-from servingbench.prompts.readers.row import Row
+from servingbench.prompts.row import Row
 from servingbench.records.files import sha256_file
 
 
