@@ -123,5 +123,6 @@ def transformers_description(environment: Mapping[str, Any]) -> dict[str, Any]:
         "version": transformers.__version__,
         "commit": described.get("commit"),
         "dirty": described.get("dirty"),
+        "tree": described.get("tree"),
         "file": relative_path(str(transformers.__file__)),
     }

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -29,7 +31,7 @@ class Clone:
 
     def run(self, *command: str, check: bool = True, cwd: Path | None = None, **environment: str) -> Completed:
         """Run any of the environment's programs in the copy."""
-        program = str(Path(sys.executable).parent / command[0])
+        program = shutil.which(command[0], path=str(Path(sys.executable).parent)) or command[0]
         surroundings = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
         done = subprocess.run(
             [program, *command[1:]],
@@ -44,6 +46,12 @@ class Clone:
             output = f"{done.stdout[-4000:]}\n{done.stderr[-8000:]}"
             raise AssertionError(f"{command} ended with {done.returncode}\n{output}")
         return done
+
+    def follow(self, page: str) -> Completed:
+        """Run a page's shell blocks (```sh), one after the other, as its reader would; the first failure ends it."""
+        blocks = re.findall(r"^```sh\n(.*?)^```", (self.folder / page).read_text(), flags=re.MULTILINE | re.DOTALL)
+        script = "\n".join(["set -eu", f"PATH={shlex.quote(str(Path(sys.executable).parent))}:$PATH", *blocks])
+        return self.run("bash", "-c", script)
 
     def table(self, name: str) -> dict[str, dict[str, object]]:
         """The rows of a table."""

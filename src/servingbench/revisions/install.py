@@ -15,8 +15,10 @@ from typing import Any
 
 from servingbench.errors import UserError
 from servingbench.records.files import read_text, sha256_file, write_json
+from servingbench.revisions.checkout import check_out, export, working_tree
 
 OVERLAY = "site-packages"
+CHECKOUT = "checkout"
 SHARED = ("torch", "numpy", "typing_extensions")
 
 
@@ -47,32 +49,61 @@ def normalised(name: str) -> str:
 def install(*, name: str, row: dict[str, Any], pins_file: Path, folder: Path) -> None:
     """Install the revision ``name`` into ``folder`` and describe it in ``folder``/environment.json.
 
-    The overlay is built beside its final place and moved there when it is whole, so an interrupted installation leaves
+    A git revision is checked out in ``folder``/checkout and built from an export of it, a working folder likewise. The
+    overlay is built beside its final place and moved there when it is whole, so an interrupted installation leaves
     no half of one behind.
 
     Raises:
-        UserError: when pip cannot install it, with pip's own last line.
+        UserError: when pip cannot install it, with pip's own last line, and for a checkout that is not what it should be.
     """
-    pins = {**read_pins(pins_file), "transformers": row["version"]}
+    pins = read_pins(pins_file)
+    state = _source_state(name, row, folder / CHECKOUT)
     building, overlay = folder / f".{OVERLAY}.building", folder / OVERLAY
     retired = folder / f".{OVERLAY}.retired"
     for leftover in (building, retired):
         shutil.rmtree(leftover, ignore_errors=True)
     building.mkdir(parents=True)
     requirements = [f"{package}=={version}" for package, version in pins.items()]
+    exported = folder / ".source"
+    shutil.rmtree(exported, ignore_errors=True)
     try:
+        if row["source"] == "pypi":
+            requirements.append(f"transformers=={row['version']}")
+        else:
+            repository = folder / CHECKOUT if row["source"] == "git" else Path(row["path"]).expanduser()
+            export(repository, state["tree"], exported)
+            requirements.append(str((exported / row.get("subfolder", ".")).absolute()))
         _pip_install(requirements, building, name=name, pins_file=pins_file)
         if overlay.exists():
             overlay.rename(retired)
         building.rename(overlay)
     finally:
-        shutil.rmtree(building, ignore_errors=True)
-        shutil.rmtree(retired, ignore_errors=True)
-    write_json(folder / "environment.json", describe(name=name, row=row, pins=pins, overlay=overlay))
+        for leftover in (building, retired, exported):
+            shutil.rmtree(leftover, ignore_errors=True)
+    write_json(folder / "environment.json", describe(name=name, row=row, pins=pins, overlay=overlay, state=state))
+
+
+def _source_state(name: str, row: dict[str, Any], checkout: Path) -> dict[str, Any]:
+    """Commit, content hash and dirty flag of what is installed; nulls for a release, which has none of them."""
+    if row["source"] == "git":
+        check_out(name, row, checkout)
+        return {"commit": row["commit"], "tree": row["commit"], "dirty": False}
+    if row["source"] == "path":
+        return working_tree(name, Path(row["path"]).expanduser())
+    return {"commit": None, "tree": None, "dirty": None}
 
 
 def _pip_install(requirements: list[str], target: Path, *, name: str, pins_file: Path) -> None:
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--no-deps",
+        "--no-build-isolation",
+    ]
     command = [*pip, "--target", str(target), *requirements]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -83,13 +114,16 @@ def _pip_install(requirements: list[str], target: Path, *, name: str, pins_file:
         raise UserError(
             f"pip could not install the revision {name}: {lines[-1].removeprefix('ERROR: ')}",
             file=pins_file,
-            remedy="check the network and the version in config/revisions.yaml, then run the same command again",
+            remedy="check the network and the row in config/revisions.yaml, then run the same command again",
         )
 
 
-def describe(*, name: str, row: dict[str, Any], pins: dict[str, str], overlay: Path) -> dict[str, Any]:
+def describe(
+    *, name: str, row: dict[str, Any], pins: dict[str, str], overlay: Path, state: dict[str, Any]
+) -> dict[str, Any]:
     """What stands in ``overlay``: versions, the hash of each distribution's own file list, what is shared."""
     found = {normalised(item.metadata["Name"]): item for item in metadata.distributions(path=[str(overlay)])}
+    pins = {**pins, "transformers": found["transformers"].version}
     packages = {
         package: {"version": found[package].version, "record_sha256": _record_hash(found[package])}
         for package in sorted(pins)
@@ -100,8 +134,7 @@ def describe(*, name: str, row: dict[str, Any], pins: dict[str, str], overlay: P
         "source": row["source"],
         "transformers": {
             "version": packages["transformers"]["version"],
-            "commit": None,
-            "dirty": None,
+            **state,
             "file": f"{OVERLAY}/transformers/__init__.py",
         },
         "python": ".".join(map(str, sys.version_info[:3])),

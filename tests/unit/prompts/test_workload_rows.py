@@ -137,7 +137,7 @@ def test_a_copy_that_is_not_there_or_not_right(tmp_path: Path, copies: Path) -> 
         sample("gsm8k", tmp_path)
     make_copy(tmp_path, "openai/gsm8k")
     (tmp_path / "openai/gsm8k/README.md").write_text(CONFIGS.format(name="other", split="test"))
-    with pytest.raises(UserError, match=r"cannot read the dataset: .*compare the copy"):
+    with pytest.raises(UserError, match=r"cannot read the dataset: .*Compare the copy"):
         sample("gsm8k", tmp_path)
     row = {
         **WORKLOADS["swebench"],
