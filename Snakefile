@@ -2,6 +2,7 @@
 
     snakemake figures/all                     every figure of the configuration, and its manifest
     snakemake                                 the figures and the poster
+    snakemake figures/revisions               what another transformers revision does (a suite with several of them)
     snakemake --configfile config/suites/NAME.yaml figures/all
 
 This file only wires: config/README.md explains the configuration, docs/ the rest.
@@ -28,6 +29,7 @@ include: "rules/generate.smk"
 include: "rules/summarize.smk"
 include: "rules/statistics.smk"
 include: "rules/figures.smk"
+include: "rules/across_revisions.smk"
 include: "rules/poster.smk"
 
 

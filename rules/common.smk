@@ -14,12 +14,14 @@ sys.path.insert(0, str(Path(workflow.basedir) / "src"))
 
 from servingbench.config.experiment import load_experiment
 from servingbench.config.paths import (
+    ACROSS_REVISIONS,
     ARCTIC,
     FIGURE,
     LOSSLESS,
     POSTER,
     PROMPTS,
     RAW,
+    REVISIONS_FIGURE,
     RUN,
     STATIC_TABLE,
     STATIC_TABLE_DATA,
@@ -110,6 +112,11 @@ def pinned_closure(wildcards):
 def pinned_closure_sha256(wildcards):
     """The hash of that file: another content reinstalls the revision."""
     return sha256_file(Path(workflow.basedir, pinned_closure(wildcards)))
+
+
+def source_state(wildcards):
+    """Of a revision that is a working folder, its present content: another one reinstalls it."""
+    return json.dumps(EXPERIMENT.source_state(wildcards.revision))
 
 
 def converter(wildcards):

@@ -9,11 +9,13 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from servingbench.config.paths import FIGURE_FOLDER, STATISTICS, SUMMARY
+from servingbench.config.paths import ACROSS_REVISIONS, FIGURE_FOLDER, REVISIONS_FIGURE, STATISTICS, SUMMARY
+from servingbench.config.support import unsupported
 from servingbench.config.tables import TABLES, Row, Tables, load_tables, load_yaml, merged
 from servingbench.errors import UserError
 from servingbench.prompts.sources import source_files
 from servingbench.records.schema import validate
+from servingbench.revisions.checkout import working_tree
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,15 @@ class Experiment:
         combinations = [dict(zip(wildcards, values, strict=True)) for values in product(*wildcards.values())]
         return [pattern.format(**key, **extra) for key in self.all_keys() for extra in combinations]
 
+    def expand_models(self, pattern: str, **wildcards: Iterable[str]) -> list[str]:
+        """``pattern`` once per GPU and model, whatever the revisions: see :meth:`expand`."""
+        return list(dict.fromkeys(self.expand(pattern, **wildcards)))
+
+    def revision_figure_inputs(self) -> dict[str, list[str]]:
+        """What the figure across revisions is drawn from, by its path without extension."""
+        keys = self.all_keys()
+        return {REVISIONS_FIGURE.format(**key): [ACROSS_REVISIONS.format(**key)] for key in keys}
+
     def figure_inputs(self) -> dict[str, list[str]]:
         """What the figures of each folder are drawn from."""
         workloads, methods = self.config["workloads"], self.config["methods"]
@@ -60,6 +71,15 @@ class Experiment:
         """Whether a method, of all or this one, drafts from the model's static table."""
         rows = (self.tables.methods[name] for name in ([method] if method else self.config["methods"]))
         return any((row.get("options") or {}).get("static_table") for row in rows)
+
+    def unsupported(self, method: str, revision: str) -> str | None:
+        """Why a revision does not have a method; None where it does."""
+        return unsupported(self.tables.methods[method], revision, self.tables.revisions[revision])
+
+    def source_state(self, revision: str) -> Row:
+        """What is known of a revision's source before it is installed: of a working folder its present content."""
+        row = self.tables.row("revisions", revision)
+        return working_tree(revision, Path(row["path"]).expanduser()) if row["source"] == "path" else {}
 
     def workload(self, name: str) -> Row:
         """A workload's row with the experiment's cap on new tokens applied."""
@@ -90,6 +110,7 @@ class Experiment:
             "draft_model": _facts(self.tables.models[draft]) if draft else None,
             "workload": _facts(self.workload(workload)),
             "methods": {name: _facts(self.tables.row("methods", name)) for name in names},
+            "unsupported": {name: why for name in names if (why := self.unsupported(name, revision)) is not None},
             "gpu": _facts(self.tables.row("gpus", gpu)),
             "timing": self.config["timing"],
             "repeats": self.config["repeats"],
@@ -143,6 +164,7 @@ def load_experiment(folder: Path, config: Mapping[str, Any], files: Iterable[Pat
         for name in config[key]:
             tables.row(key, name, file=_origin(config, key, sources), key=key)
     _check_statistics(config, _origin(config, "statistics", sources))
+    _check_support(config, tables, _origin(config, "methods", sources))
     for model in config["models"]:
         _check_draft_model(config, tables, model)
     for workload in config["workloads"]:
@@ -199,6 +221,21 @@ def _check_statistics(config: Mapping[str, Any], origin: object) -> None:
     if not 0 < statistics["confidence"] < 1:
         problem, value = "must be between 0 and 1", statistics["confidence"]
         raise UserError(problem, file=origin, key="statistics.confidence", value=value, remedy="0.95 is usual")
+
+
+def _check_support(config: Mapping[str, Any], tables: Tables, origin: object) -> None:
+    """The baseline must run everywhere; another method somewhere. A working folder must be there."""
+    revisions = {name: tables.revisions[name] for name in config["revisions"]}
+    for method in config["methods"]:
+        reasons = [unsupported(tables.methods[method], name, row) for name, row in revisions.items()]
+        missing = [reason for reason in reasons if reason is not None]
+        needed = method == config["statistics"]["baseline"]
+        if missing and (needed or len(missing) == len(reasons)):
+            remedy = "add a revision that has it, or take it out of methods"
+            raise UserError(missing[0], file=origin, key="methods", value=method, remedy=remedy)
+    for name, row in revisions.items():
+        if row["source"] == "path":
+            working_tree(name, Path(row["path"]).expanduser())
 
 
 def _check_draft_model(config: Mapping[str, Any], tables: Tables, model: str) -> None:

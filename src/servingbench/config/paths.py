@@ -20,6 +20,9 @@ SUMMARY = f"{WORKLOAD_FOLDER}/{{method}}/summary.json"
 FIGURE_FOLDER = "figures/{revision}/{gpu}/seed{seed}-limit{limit}/{model}"
 FIGURE = f"{FIGURE_FOLDER}/{{figure}}"
 
+ACROSS_REVISIONS = "results/across_revisions/{gpu}/seed{seed}-limit{limit}/{model}/revisions.json"
+REVISIONS_FIGURE = "figures/across_revisions/{gpu}/seed{seed}-limit{limit}/{model}/revisions"
+
 POSTER_FOLDER = "poster/{revision}/{gpu}/seed{seed}-limit{limit}/{model}"
 POSTER = f"{POSTER_FOLDER}/poster"
 TABLES = f"{POSTER_FOLDER}/tables"

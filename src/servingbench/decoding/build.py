@@ -59,8 +59,13 @@ def build_method(
             raise UserError("the method needs both tokenizers", key=name, remedy="pass tokenizers")
         pair = tokenizers if own else None
         return TransformersMethod(name, model=model, draft_model=assistant, tokenizers=pair, options=options)
+    if kind == "generate_kwargs":
+        from servingbench.decoding.hf_fork import ForkMethod
+
+        return ForkMethod(name, model=model, row=row)
     if kind != "loop":
-        raise UserError("unknown kind of method", key=name, value=kind, remedy="use loop or transformers")
+        remedy = "use loop, transformers or generate_kwargs"
+        raise UserError("unknown kind of method", key=name, value=kind, remedy=remedy)
     draft = row.get("draft", "none")
     if draft not in DRAFTS:
         raise UserError("unknown draft", key=name, value=draft, remedy=f"known drafts: {', '.join(sorted(DRAFTS))}")

@@ -63,6 +63,7 @@ class TransformersMethod:
             name, options, draft_model=draft_model, other_tokenizer=tokenizers is not None
         )
         self._assistant = {} if draft_model is None else {"assistant_model": draft_model}
+        self._proposed: str | None = None
         self._left_out: torch.nn.Module | None = None
         self._greeting = (0, 0)
         if options.get("assistant_early_exit"):
@@ -99,6 +100,7 @@ class TransformersMethod:
             pad_token_id=0,  # one text has no padding; unset, transformers warns
             **{key: value for key, value in self._options.items() if key not in ASSISTANT_OPTIONS},
         )
+        arguments = self._arguments()
         with self._prepared(recorder):
             synchronize(self.model.device)
             start_ns = perf_counter_ns()
@@ -108,12 +110,16 @@ class TransformersMethod:
                 generation_config=config,
                 logits_processor=processors,
                 streamer=recorder,
-                **self._assistant,
+                **arguments,
             )
             synchronize(self.model.device)
             end_ns = perf_counter_ns()
         self._check(recorder)
         return record(recorder, request, start_ns=start_ns, end_ns=end_ns)
+
+    def _arguments(self) -> dict[str, Any]:
+        """Further arguments of generate(), made outside its time."""
+        return self._assistant
 
     def observe(self, prompt_ids: Sequence[int], new_token_ids: Sequence[int]) -> None:
         """Nothing is shared across requests."""
@@ -143,7 +149,7 @@ class TransformersMethod:
             kwargs["logits_processor"] = LogitsProcessorList(
                 processor for processor in kwargs["logits_processor"] if not isinstance(processor, ForcedReplay)
             )
-            return CandidateProxy(original(*args, **kwargs), recorder)
+            return CandidateProxy(original(*args, **kwargs), recorder, proposed=self._proposed)
 
         # An instance's own defaults, such as a repetition penalty, must not leak in: they are not greedy decoding. A
         # target that drafts by itself is its own assistant, so that it has the assistant's options too.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 from time import perf_counter_ns
 from typing import Any
 
@@ -38,6 +39,7 @@ class Recorder:
         self.tokens: list[int] = []
         self.committed: list[int] = []  # tokens per target forward
         self.proposed: list[int] = []  # draft tokens per target forward
+        self.depths: list[int] = []  # of the longest path among them
         self.times_ns: list[int] = []  # when each forward's tokens were known
         self.proposing_ns: list[int] = []  # spent on proposing by then
         self.propose_ns = 0
@@ -76,10 +78,17 @@ class Recorder:
 
 
 class CandidateProxy:
-    """A candidate generator that is timed and counted; everything else is the generator's own."""
+    """A candidate generator that is timed and counted; everything else is the generator's own.
 
-    def __init__(self, generator: Any, recorder: Recorder) -> None:
+    Args:
+        generator: the real one.
+        recorder: what counts.
+        proposed: the generator's attribute that holds a draft's tokens, where the draft is a tree.
+    """
+
+    def __init__(self, generator: Any, recorder: Recorder, *, proposed: str | None = None) -> None:
         self._generator = generator
+        self._proposed = attrgetter(proposed) if proposed else None
         self._recorder = recorder
         recorder.generator = type(generator).__name__
         heads = getattr(generator, "mtp_model", None)  # made for this call, so its hook ends with it
@@ -95,8 +104,10 @@ class CandidateProxy:
         self._recorder.drafting = True
         candidates, logits = self._generator.get_candidates(input_ids, *args, **kwargs)
         self._recorder.drafting = False
-        self._recorder.proposed.append(candidates.shape[1] - input_ids.shape[1])
         self._recorder.propose_ns += perf_counter_ns() - start_ns
+        depth = candidates.shape[1] - input_ids.shape[1]
+        self._recorder.proposed.append(len(self._proposed(self._generator)) if self._proposed else depth)
+        self._recorder.depths.append(depth)
         return candidates, logits
 
     def update_candidate_strategy(self, *args: Any, **kwargs: Any) -> Any:
@@ -122,9 +133,9 @@ def record(recorder: Recorder, request: Request, *, start_ns: int, end_ns: int) 
         known += count
         if kept:
             last_ns = recorder.times_ns[forward]
-        proposed = recorder.proposed[forward] if recorder.proposed else 0
+        proposed, depth = (recorder.proposed[forward], recorder.depths[forward]) if recorder.proposed else (0, 0)
         # The last of a forward's tokens is the model's own; when the cut removed it, all that is left was drafted.
-        steps.append((proposed, proposed, min(kept, count - 1)))
+        steps.append((proposed, depth, min(kept, count - 1)))
     first_ns = recorder.times_ns[0]
     return Generation(
         new_token_ids=tokens,

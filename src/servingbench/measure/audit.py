@@ -50,6 +50,7 @@ def audit_run(arguments: argparse.Namespace) -> None:
             "prompts": len(gate.prompts),
             "max_new_tokens": gate.max_new_tokens,
             **result,
+            "unsupported": session.spec["unsupported"],
             "provenance": provenance(session, started=started, resumed=0, samples=[monitor.sample()], monitor=monitor),
         }
         validate(report, "lossless", file=arguments.out)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import torch
 from servingbench.decoding.loop import LoopMethod
 from servingbench.measure.journal import Journal, now
 from servingbench.measure.monitor import DeviceMonitor
+from servingbench.measure.record import Place, failed_record
 from servingbench.measure.session import Session
 from servingbench.provenance import (
     cpu_description,
@@ -74,7 +74,7 @@ def provenance(
 
 def drafted_with(session: Session, name: str) -> dict[str, Any]:
     """What one method's drafts were made from and sized by: the part of ``provenance`` that is its own."""
-    method, options = session.methods[name], session.spec["methods"][name].get("options") or {}
+    method, options = session.methods.get(name), session.spec["methods"][name].get("options") or {}
     table = session.models["static_table"] if options.get("static_table") else None
     costs = method.drafter.costs if isinstance(method, LoopMethod) else None
     return {
@@ -102,12 +102,15 @@ def write_outputs(folder: Path, session: Session, journal: Journal, monitor: Dev
     Raw records are sorted by prompt, then repeat. Each file appears whole or not at all, and the journal stays until
     all are there, so that a kill in between costs nothing.
     """
-    records: Mapping[str, list[Any]] = {name: [] for name in session.methods}
+    records: dict[str, list[Any]] = {name: [] for name in session.methods}
     for entry in journal.entries:
         for record in sorted(entry["records"], key=lambda record: record["repeat"]):
             records[record["method"]].append(record)
     samples = [entry["sample"] for entry in journal.entries]
     where = provenance(session, started=journal.started, resumed=journal.resumed, samples=samples, monitor=monitor)
+    for name, reason in session.spec["unsupported"].items():
+        place = Place(session.spec["key"]["workload"], name, 0, 0, session.spec["timing"])
+        records[name] = [failed_record(prompt, place, reason, status="unsupported") for prompt in session.prompts]
     for name, rows in records.items():
         run = {
             "schema_version": 1,

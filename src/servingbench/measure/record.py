@@ -53,19 +53,21 @@ def ok_record(
     }
 
 
-def failed_record(prompt: PreparedPrompt, place: Place, error: str) -> Record:
-    """The record of an arm that failed: no tokens, no times, and why."""
+def failed_record(
+    prompt: PreparedPrompt, place: Place, error: str, *, status: Literal["failed", "unsupported"] = "failed"
+) -> Record:
+    """The record of an arm that failed or was not run: no tokens, no times, and why."""
     missing = [*_MEASURED, "finish_reason", "peak_memory_bytes"]
     return {
         **_identity(prompt, place),
-        "status": "failed",
+        "status": status,
         "error": error,
         "new_token_ids": [],
         "overrun_tokens": 0,
         **dict.fromkeys(missing),
         "steps": [],
         "first_divergence": None,
-        "nulls": dict.fromkeys(missing, "the arm failed"),
+        "nulls": dict.fromkeys(missing, "the arm failed" if status == "failed" else error),
     }
 
 

@@ -21,7 +21,7 @@ from servingbench.records.files import read_json, sha256_file, sha256_json
 from servingbench.revisions.environment import check
 
 Row = dict[str, Any]
-SPEC_KEYS = ("key", "model", "draft_model", "workload", "methods", "gpu", "timing", "repeats")
+SPEC_KEYS = ("key", "model", "draft_model", "workload", "methods", "unsupported", "gpu", "timing", "repeats")
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Session:
         models: model.json of the target and, when there are any, of the draft model and static_table.json.
         device: torch's name of the device.
         model: the target model.
-        methods: the arms by name, in the configuration's order.
+        methods: the arms by name, in the configuration's order; without those that this revision does not support.
         prompts: rendered.
         eos_token_ids: what ends an answer.
     """
@@ -121,7 +121,8 @@ def open_session(
     check_model(model)
     models = {"model": read_json(arguments.model / "model.json"), "draft_model": None, "static_table": None}
     draft_model = draft_tokenizer = None
-    assisted = [row for row in spec["methods"].values() if row.get("assistant")]
+    supported = {name: row for name, row in spec["methods"].items() if name not in spec["unsupported"]}
+    assisted = [row for row in supported.values() if row.get("assistant")]
     if spec["draft_model"] is not None and assisted:
         if arguments.draft_model is None:
             raise UserError("a method needs a draft model", file="--draft-model", remedy="give the folder of one")
@@ -157,7 +158,7 @@ def open_session(
             tokenizers=(tokenizer, draft_tokenizer),
             static_table=table,
         )
-        for name, row in spec["methods"].items()
+        for name, row in supported.items()
     }
     header = {
         **header,

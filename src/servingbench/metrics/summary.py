@@ -46,7 +46,7 @@ def summarize(records: Sequence[Record], run: dict[str, Any]) -> dict[str, Any]:
         "schema_version": 1,
         "key": run["key"],
         "method": records[0]["method"],
-        "status": "ok" if usable else "failed",
+        "status": "ok" if usable else records[0]["status"],
         "n_prompts": len({record["prompt_id"] for record in records}),
         "n_records": len(records),
         "n_failed": len(records) - len(usable),

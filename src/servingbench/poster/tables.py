@@ -13,7 +13,7 @@ from servingbench.figures.reported_numbers import METHOD_LABELS, SOURCE_LABELS, 
 from servingbench.records.files import write_text
 
 NO_VALUE = "\N{EN DASH}"
-STATUS_CELL = {"not_lossless": "not lossless", "too_few": "too few", "failed": "failed"}
+STATUS_CELL = {"not_lossless": "not lossless", "too_few": "too few", "failed": "failed", "unsupported": "unsupported"}
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ def git(*arguments: str, folder: Path, environment: Mapping[str, str] | None = N
 
 
 def check_out(name: str, row: Mapping[str, Any], folder: Path) -> None:
-    """Have ``row["url"]`` at exactly ``row["commit"]`` in ``folder``, detached; fetched shallowly where it is not there.
+    """Have ``row["url"]`` at exactly ``row["commit"]`` in ``folder``, detached; fetch it shallowly if need be.
 
     Raises:
         UserError: for a folder that holds another commit or changes (it is never overwritten), and for a commit that

@@ -54,7 +54,7 @@ def install(*, name: str, row: dict[str, Any], pins_file: Path, folder: Path) ->
     no half of one behind.
 
     Raises:
-        UserError: when pip cannot install it, with pip's own last line, and for a checkout that is not what it should be.
+        UserError: when pip cannot install it, with pip's own last line; for a checkout that is not what it should be.
     """
     pins = read_pins(pins_file)
     state = _source_state(name, row, folder / CHECKOUT)
@@ -94,17 +94,8 @@ def _source_state(name: str, row: dict[str, Any], checkout: Path) -> dict[str, A
 
 
 def _pip_install(requirements: list[str], target: Path, *, name: str, pins_file: Path) -> None:
-    pip = [
-        sys.executable,
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-        "--no-deps",
-        "--no-build-isolation",
-    ]
-    command = [*pip, "--target", str(target), *requirements]
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    command = [*pip, "--no-build-isolation", "--target", str(target), *requirements]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         said = done.stderr.splitlines()

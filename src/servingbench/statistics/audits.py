@@ -61,6 +61,8 @@ def _reason(audit: dict[str, Any], file: Path, method: str, *, is_baseline: bool
     if method in audit["methods"]:
         row = audit["methods"][method]
         return None if row["passed"] else row["reason"] or "the lossless gate failed"
+    if method in audit.get("unsupported", {}):
+        return str(audit["unsupported"][method])
     if not is_baseline:
         raise UserError(
             "the method was not audited: no speedup without the lossless gate",

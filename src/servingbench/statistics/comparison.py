@@ -37,7 +37,7 @@ class Cell:
     Attributes:
         workload: its name.
         pairs: the paired prompts.
-        status: ``ok``, or why there is nothing to compare: ``failed``, ``not_lossless``.
+        status: ``ok``, or why there is nothing to compare: ``unsupported``, ``failed``, ``not_lossless``.
         reason: why, None where ok.
         task: the resampled d, None where there is none.
     """
@@ -92,6 +92,8 @@ def _cell(workload: str, method: str, reference: str, arms: Arms, verdicts: Verd
     for arm in (method, reference):
         if not ok(arms[workload, arm]):
             errors = _errors(arms[workload, arm])
+            if arms[workload, arm][0]["status"] == "unsupported":
+                return Cell(workload, pairs, "unsupported", f"{arm}: {errors}", None)
             return Cell(workload, pairs, "failed", f"every record of {arm} failed: {errors}", None)
     for arm in (method, reference):
         if (reason := verdicts[workload, arm]) is not None:
@@ -109,7 +111,7 @@ def _errors(records: Sequence[Record]) -> str:
 def _compare(cells: Sequence[Cell], settings: Settings) -> Comparison:
     """The fields of a comparison over ``cells``, but for its names."""
     identical = sum(cell.pairs.identical for cell in cells)
-    for status in ("failed", "not_lossless"):
+    for status in ("unsupported", "failed", "not_lossless"):
         bad = [cell for cell in cells if cell.status == status]
         if bad:
             where = "; ".join(f"{cell.workload}: {cell.reason}" for cell in bad) if len(cells) > 1 else bad[0].reason

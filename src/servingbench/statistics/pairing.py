@@ -20,6 +20,7 @@ class Pairs:
     """The paired prompts of one method and its reference on one workload; every array has shape [n].
 
     Attributes:
+        prompts: their ids.
         log_ratios: d_i, the mean over repeats of ln(T_reference / T_method), T = W/N.
         wall_reference_ns: W of the reference, summed over the paired repeats.
         wall_method_ns: W of the method, likewise.
@@ -29,6 +30,7 @@ class Pairs:
         excluded: how many prompts were left out, by reason.
     """
 
+    prompts: tuple[str, ...]
     log_ratios: Floats
     wall_reference_ns: Floats
     wall_method_ns: Floats
@@ -57,6 +59,7 @@ def pair(reference: Sequence[Record], method: Sequence[Record]) -> Pairs:
     prompts = dict.fromkeys(record["prompt_id"] for record in [*reference, *method])
     excluded: Counter[str] = Counter()
     rows: list[tuple[float, float, float, float, float]] = []
+    kept: list[str] = []
     identical = 0
     for prompt in prompts:
         ours, theirs = left.get(prompt, {}), right.get(prompt, {})
@@ -71,10 +74,13 @@ def pair(reference: Sequence[Record], method: Sequence[Record]) -> Pairs:
             identical += 1
             if all(committed(record) and record["wall_ns"] for both in pairs for record in both):
                 rows.append(_row(pairs))
+                kept.append(prompt)
             else:
                 excluded["no time per token"] += 1
     columns = np.array(rows, dtype=np.float64).reshape(-1, 5).T
-    return Pairs(columns[0], columns[1], columns[2], columns[3], columns[4], identical=identical, excluded=excluded)
+    return Pairs(
+        tuple(kept), columns[0], columns[1], columns[2], columns[3], columns[4], identical=identical, excluded=excluded
+    )
 
 
 def _row(pairs: Sequence[tuple[Record, Record]]) -> tuple[float, float, float, float, float]:

@@ -182,6 +182,7 @@ def test_what_was_written_beyond_the_end_is_cut_and_recorded():
     for step in ([1, 2], [3, 4, 9], [6]):
         recorder.forwards += 1
         recorder.proposed.append(3)
+        recorder.depths.append(3)
         recorder.put(torch.tensor([step]))
     last_ns = recorder.times_ns[-1]
     cut = record(recorder, request([5, 5], 4), start_ns=0, end_ns=last_ns)

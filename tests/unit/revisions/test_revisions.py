@@ -21,7 +21,7 @@ def environment_json(tmp_path: Path, repository: Path) -> Path:
     (tmp_path / "site-packages").symlink_to(OVERLAY)
     family = ".".join(transformers.__version__.split(".")[:2])
     pins = read_pins(repository / "envs" / f"transformers-{family}.txt") | {"transformers": transformers.__version__}
-    described = describe(name="here", row={"source": "pypi"}, pins=pins, overlay=OVERLAY)
+    described = describe(name="here", row={"source": "pypi"}, pins=pins, overlay=OVERLAY, state={"commit": None})
     path = tmp_path / "environment.json"
     path.write_text(json.dumps(described))
     return path
