@@ -1,4 +1,4 @@
-"""What upgrading transformers did, in one picture: baseline speed, tokens per forward, speedups, and a verdict on each."""
+"""What upgrading transformers did, in one picture: baseline, tokens per forward, speedups, and a verdict on each."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def revisions(comparison: Row, *, methods: Mapping[str, Row], revisions_table: M
     figure = new_figure(WIDTH_IN, PANELS_IN + table_in + 2.0)
     low, high = comparison["margins"]
     subtitle = [
-        "Every revision ran the same prompts in a process of its own. Bars: 95% intervals. Beneath: new over old, with the",
-        f"{comparison['confidence']:.0%} interval; equivalent inside {low:g} to {high:g}. "
-        "A baseline's ratio holds what the machine did between the runs; a speedup's does not.",
+        "Every revision ran the same prompts, one revision after the other. Bars: 95% intervals. Beneath: new over old",
+        f"with its {comparison['confidence']:.0%} interval, equivalent inside {low:g} to {high:g}. "
+        "A baseline's ratio holds what the machine did between the runs.",
     ]
     key = comparison["key"]
     excluded = sorted({reason for row in comparison["changes"] for reason in row["excluded"]})
@@ -138,5 +138,5 @@ def _verdicts(
 
 def _cell(row: Row) -> str:
     if row["ratio"] is None:
-        return "–"
+        return "none"
     return f"{row['ratio']:.2f}" + (f" [{row['ci'][0]:.2f}, {row['ci'][1]:.2f}]" if row["ci"] else "")
