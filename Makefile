@@ -7,6 +7,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 TEST_REVISION ?= v5.24.0
+OLDEST_REVISION := v4.57.3
+TESTED_REVISIONS ?= $(OLDEST_REVISION) v5.0.0 v5.12.0 $(TEST_REVISION)
 TEST_PROCESSES ?= 2
 # For bench-decoding: recorded outputs (workflow_scripts/record_corpus.py makes more), and prompts per task to time
 CORPUS ?= config/corpus/demo.jsonl
@@ -15,7 +17,7 @@ BENCH_REVISION := resources/revisions/$(TEST_REVISION)
 BENCH_MODEL := smollm2-135m
 BENCH_TABLE := resources/static_tables/$(TEST_REVISION)/$(BENCH_MODEL)/static_table.safetensors
 
-.PHONY: help demo test lint env dev-env arctic bench-decoding list rerun tables clean
+.PHONY: help demo test test-revisions lint env dev-env arctic bench-decoding list rerun tables clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -42,9 +44,16 @@ demo: env  ## measure every method on this CPU, draw the figures and the poster
 	@$(BIN)/servingbench show
 
 test: dev-env lint  ## the whole test suite
-	$(BIN)/snakemake --quiet all -- resources/models/smollm2-135m resources/revisions/v4.57.3/environment.json resources/revisions/$(TEST_REVISION)/environment.json
+	$(BIN)/snakemake --quiet all -- resources/models/smollm2-135m $(foreach revision,$(OLDEST_REVISION) $(TEST_REVISION),resources/revisions/$(revision)/environment.json)
 	@$(MAKE) --silent arctic || echo "Arctic Inference could not be built: its tests are skipped"
 	OMP_NUM_THREADS=1 PYTHONPATH=resources/revisions/$(TEST_REVISION)/site-packages $(BIN)/python -m pytest -n $(TEST_PROCESSES)
+	@$(MAKE) --silent test-revisions TESTED_REVISIONS=$(OLDEST_REVISION)
+
+test-revisions: dev-env  ## the decoding tests under every supported transformers release
+	$(BIN)/snakemake --quiet all -- $(TESTED_REVISIONS:%=resources/revisions/%/environment.json) resources/models/smollm2-135m
+	@for revision in $(TESTED_REVISIONS); do echo "decoding tests under $$revision"; OMP_NUM_THREADS=1 \
+	  PYTHONPATH=resources/revisions/$$revision/site-packages $(BIN)/python -m pytest -q -n $(TEST_PROCESSES) tests/unit/decoding \
+	  || exit 1; done
 
 lint: dev-env  ## ruff, mypy, snakefmt and snakemake --lint
 	$(BIN)/ruff check .

@@ -110,10 +110,12 @@ class ResultSet:
 
     @property
     def revision(self) -> str:
-        """The transformers version that ran, and its commit if it has one."""
+        """The transformers version that ran, its commit if it has one, and whether that was modified."""
         rows = [summary["provenance"].get("transformers", {}) for summary in self.summaries.values()]
         versions = dict.fromkeys(
-            row["version"] + (f" @ {row['commit'][:9]}" if row.get("commit") else "")
+            row["version"]
+            + (f" @ {row['commit'][:9]}" if row.get("commit") else "")
+            + (" modified" if row.get("dirty") else "")
             for row in rows
             if row.get("version")
         )

@@ -167,3 +167,34 @@ def test_the_spec_holds_only_what_the_run_depends_on(repository: Path) -> None:
     assert "lossless" not in spec
     single = json.loads(experiment.generation_spec(**key, method="prompt_lookup"))
     assert list(single["methods"]) == ["prompt_lookup"]
+
+
+@pytest.mark.parametrize(
+    ("supports", "revision", "reason"),
+    [
+        (">=5.14", "v5.24.0", None),
+        (">=5.14", "v5.12.0", "transformers 5.12.0 does not support it (it needs >=5.14)"),
+        ("!=5.0.*, !=5.1.*", "v5.0.0", "transformers 5.0.0 does not support it (it needs !=5.0.*, !=5.1.*)"),
+        (["suffix-76d60fa"], "v5.0.0", "v5.0.0 does not support it (it needs suffix-76d60fa)"),
+        (["suffix-76d60fa"], "suffix-76d60fa", None),
+    ],
+)
+def test_a_method_runs_where_its_revision_has_it(
+    folder: Path, supports: object, revision: str, reason: str | None
+) -> None:
+    edit(folder, "methods", "prompt_lookup", supports=supports)
+    config = yaml.safe_load((folder / "config.yaml").read_text())
+    experiment = load_experiment(folder, config | {"revisions": ["v5.24.0", "suffix-76d60fa"]})
+    assert experiment.unsupported("prompt_lookup", revision) == reason
+    key = {"revision": revision, "gpu": "cpu", "seed": "0", "limit": "1", "model": "smollm2-135m", "workload": "math"}
+    spec = json.loads(experiment.generation_spec(**key))
+    assert spec["unsupported"] == ({} if reason is None else {"prompt_lookup": reason})
+    assert "prompt_lookup" in spec["methods"]
+
+
+def test_a_method_that_no_revision_has_and_a_baseline_that_one_lacks_are_refused(folder: Path) -> None:
+    edit(folder, "methods", "prompt_lookup", supports=["suffix-76d60fa"])
+    assert "it needs suffix-76d60fa" in error_of(folder)
+    edit(folder, "methods", "prompt_lookup", supports=">=4")
+    edit(folder, "methods", "autoregressive", supports=">=5.0")
+    assert "methods: transformers 4.57.3 does not support it" in error_of(folder, revisions=["v4.57.3", "v5.24.0"])

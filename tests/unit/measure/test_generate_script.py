@@ -22,6 +22,7 @@ from servingbench.measure.generate import generate
 from servingbench.measure.session import add_arguments
 from servingbench.measure.static_table import add_arguments as add_table_arguments
 from servingbench.measure.static_table import write_static_table
+from servingbench.metrics.summary import summarize
 from servingbench.models.prepare import readable_by_transformers_4
 from servingbench.records.files import read_json, read_jsonl, sha256_file, write_json
 from servingbench.records.schema import validate
@@ -406,3 +407,14 @@ def test_waiting_threads_sleep_unless_the_user_says_otherwise(monkeypatch, given
 def test_the_tiny_model_is_the_same_every_time():
     weights = [tiny_model().lm_head.weight for _ in range(2)]
     assert weights[0].equal(weights[1])
+
+
+def test_a_method_that_the_revision_lacks_is_not_run_and_says_so(case):
+    case.spec["unsupported"] = {"prompt_lookup": "transformers 1.0 does not support it"}
+    generate(case.parsed())
+    rows = case.raw("prompt_lookup")
+    for row in rows:
+        validate(row, "raw", file="raw")
+        assert (row["status"], row["error"]) == ("unsupported", "transformers 1.0 does not support it")
+    assert [row["prompt_id"] for row in rows] == [row["prompt_id"] for row in case.raw("autoregressive")]
+    assert summarize(rows, read_json(case.out / "prompt_lookup/run.json"))["status"] == "unsupported"
