@@ -16,7 +16,7 @@ WIDTH_IN, PANELS_IN, ROW_IN, LABEL_IN = 11.0, 2.7, 0.3, 2.0
 PANELS = (
     ("tokens_per_second", "Baseline, tokens per second"),
     ("tokens_per_forward", "Tokens per forward"),
-    ("speedup", "Speedup over the revision's own baseline"),
+    ("speedup", "Speedup over its own baseline"),
 )
 Row = Mapping[str, Any]
 
@@ -32,7 +32,7 @@ def revisions(comparison: Row, *, methods: Mapping[str, Row], revisions_table: M
     names = list(dict.fromkeys(row["method"] for row in comparison["reached"]))
     pairs = list(dict.fromkeys((row["old"], row["new"]) for row in comparison["changes"]))
     labels = {name: str(revisions_table.get(name, {}).get("label", name)) for name in comparison["revisions"]}
-    table_in = ROW_IN * (len(names) + 1.6)
+    table_in = ROW_IN * (len(names) + 1.0)
     figure = new_figure(WIDTH_IN, PANELS_IN + table_in + 2.0)
     low, high = comparison["margins"]
     subtitle = [
@@ -115,13 +115,13 @@ def _verdicts(
     width, height = figure.get_size_inches()
     axes = figure.add_axes((0, 0.28 / height, 1, height_in / height))
     axes.set_xlim(0, width)
-    axes.set_ylim(len(names) + 0.6, -1.0)
+    axes.set_ylim(len(names) - 0.3, -1.3)
     axes.axis("off")
     column = (width - LABEL_IN - 0.45) / len(pairs)
     lefts = [LABEL_IN + 0.3 + column * place for place in range(len(pairs))]
     for x, (old, new) in zip(lefts, pairs, strict=True):
         short = [labels[name].removeprefix("transformers ") for name in (old, new)]
-        axes.text(x, -0.55, f"{short[0]} → {short[1]}", weight="bold", size=9.5, va="center")
+        axes.text(x, -0.95, f"{short[0]} → {short[1]}", weight="bold", size=9.5, va="center")
     for y, name in enumerate(names):
         axes.plot([0.1, width - 0.2], [y - 0.5, y - 0.5], color=RULE, linewidth=0.7)
         label = str(methods.get(name, {}).get("label", name))
