@@ -40,5 +40,19 @@ rule all:
         EXPERIMENT.expand(f"{POSTER}.pdf"),
 
 
+# What no GPU is needed for stays on the user's machine, wherever the GPU jobs go.
 localrules:
     all,
+    build_arctic,
+    compare,
+    compare_revisions,
+    figure_manifest,
+    install_revision,
+    plot,
+    plot_revisions,
+    poster_tables,
+    prepare_model,
+    revisions_manifest,
+    sample_prompts,
+    summarize,
+    typeset_poster,

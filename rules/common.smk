@@ -56,6 +56,15 @@ wildcard_constraints:
 WHOLE_MACHINE = workflow.cores or 1
 
 
+# The longest that a measuring job may take where time is money, in minutes.
+RUNTIME_MIN = 240
+
+
+def gpu_key(wildcards):
+    """The GPU that a job needs; what is made for all of them, like a static table, is made on the first."""
+    return wildcards.get("gpu", EXPERIMENT.gpus[0])
+
+
 def row_json(table, wildcard):
     """An input function: the row of ``table`` that the wildcard names, as JSON."""
     return lambda wildcards: EXPERIMENT.row_json(table, wildcards[wildcard])

@@ -29,6 +29,8 @@ rule generate:
     threads: WHOLE_MACHINE
     resources:
         gpu=1,
+        gpu_key=gpu_key,
+        runtime=RUNTIME_MIN,
     params:
         spec=generation_spec,
         overlay=overlay,

@@ -39,6 +39,8 @@ rule static_table:
     threads: WHOLE_MACHINE
     resources:
         gpu=1,
+        gpu_key=gpu_key,
+        runtime=RUNTIME_MIN,
     params:
         row=row_json("models", "model"),
         overlay=overlay,

@@ -22,6 +22,8 @@ rule audit_lossless:
     threads: WHOLE_MACHINE
     resources:
         gpu=1,
+        gpu_key=gpu_key,
+        runtime=RUNTIME_MIN,
     params:
         spec=audit_spec,
         overlay=overlay,

@@ -133,7 +133,7 @@ class Experiment:
         return json.dumps(settings)
 
 
-FOR_PEOPLE = ("label", "description", "license", "weights_gb", "decode_gb_per_s")
+FOR_PEOPLE = ("label", "description", "license", "weights_gb", "decode_gb_per_s", "usd_per_hour")
 
 
 def _facts(row: Row) -> Row:

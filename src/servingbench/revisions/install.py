@@ -123,6 +123,7 @@ def describe(
         "schema_version": 1,
         "revision": name,
         "source": row["source"],
+        "url": row.get("url"),
         "transformers": {
             "version": packages["transformers"]["version"],
             **state,
