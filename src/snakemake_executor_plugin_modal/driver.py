@@ -144,9 +144,11 @@ class Driver:
             )
         except modal.exception.AlreadyExistsError:
             return await self._adopt(job)
-        except (modal.exception.NotFoundError, modal.exception.InvalidError, modal.exception.AuthError) as error:
-            raise _Refused(f"Modal refused the sandbox: {_line(error)}") from None
         except (modal.exception.Error, OSError) as error:
+            final = (modal.exception.NotFoundError, modal.exception.InvalidError, modal.exception.AuthError)
+            # A conflict is an invalid request to the SDK; here it says that the sandbox ended before it began.
+            if isinstance(error, final) and not isinstance(error, modal.exception.ConflictError):
+                raise _Refused(f"Modal refused the sandbox: {_line(error)}") from None
             self.say(f"{job.name}: Modal could not start a sandbox: {_line(error)}")
             return None
         self.say(f"{job.name}: sandbox {sandbox.object_id} on {job.placement.where}")

@@ -56,7 +56,7 @@ class RemoteJob:
     def computed_key(self) -> str:
         """A hash of everything that the result depends on, without the group id, which is another in every run."""
         described = {
-            "command": GROUP_ID.sub("", self.command),
+            "command": sorted(GROUP_ID.sub("", self.command).split()),  # Snakemake writes sets in any order
             "inputs": self.inputs,
             "outputs": self.outputs,
             "sources": self.sources_sha256,

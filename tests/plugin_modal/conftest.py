@@ -38,7 +38,8 @@ class Standin:
 
     def requests(self, name: str) -> list[dict[str, Any]]:
         """The bodies of all requests of one kind."""
-        lines = (self.folder / "journal.jsonl").read_text().splitlines()
+        journal = self.folder / "journal.jsonl"
+        lines = journal.read_text().splitlines() if journal.exists() else []
         return [line["body"] for line in map(json.loads, lines) if line["request"] == name]
 
     def faults(self, *faults: dict[str, Any]) -> None:

@@ -85,6 +85,8 @@ LOOKS: dict[str, Look] = {
     "draft_speculative_universal": Look("#A3527F", "d"),
     "mtp": Look("#5F8A00", "H"),
     "dflash": Look("#E377C2", "8"),
+    "suffix_fork": Look("#3E8E7E", "H"),
+    "tree_fork": Look("#C98500", "*"),
 }
 # For methods added to the table later, in the table's order (Tol's muted scheme, the hues not used above).
 SPARE_LOOKS: tuple[Look, ...] = tuple(

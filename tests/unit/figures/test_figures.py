@@ -69,6 +69,7 @@ def test_every_figure_module_is_registered() -> None:
         "registry",
         "reported",
         "reported_numbers",
+        "revisions",
         "save",
         "style",
         "tree_step",
