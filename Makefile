@@ -35,8 +35,8 @@ $(VENV)/installed: envs/workflow.txt pyproject.toml
 
 dev-env: $(VENV)/installed-dev
 
-$(VENV)/installed-dev: $(VENV)/installed envs/dev.txt
-	$(PIP) -r envs/dev.txt
+$(VENV)/installed-dev: $(VENV)/installed envs/dev.txt envs/modal.txt
+	$(PIP) -r envs/dev.txt -r envs/modal.txt
 	touch $@
 
 demo: env  ## measure every method on this CPU, draw the figures and the poster

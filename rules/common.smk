@@ -97,6 +97,12 @@ def static_table(wildcards):
     return STATIC_TABLE.format(**wildcards) if needed else []
 
 
+def static_table_data(wildcards):
+    """Its numbers, which lie beside it and must go where the job goes."""
+    needed = EXPERIMENT.needs_static_table(wildcards.get("method"))
+    return STATIC_TABLE_DATA.format(**wildcards) if needed else []
+
+
 def peer_folders(wildcards):
     """The libraries of other projects that methods draft with."""
     drafts = {EXPERIMENT.tables.methods[name].get("draft") for name in EXPERIMENT.methods}

@@ -16,6 +16,7 @@ rule generate:
         model="resources/models/{model}",
         draft=draft_folder,
         static_table=static_table,
+        static_table_data=static_table_data,
         peers=peer_folders,
     output:
         raw=expand(RAW, method=EXPERIMENT.methods, allow_missing=True) if PAIRED else RAW,

@@ -12,6 +12,7 @@ rule audit_lossless:
         model="resources/models/{model}",
         draft=draft_folder,
         static_table=static_table,
+        static_table_data=static_table_data,
         peers=peer_folders,
     output:
         LOSSLESS,

@@ -47,10 +47,10 @@ class Standin:
         (self.folder / "faults.json").write_text(json.dumps(faults))
 
 
-def start_standin(folder: Path) -> Standin:
+def start_standin(folder: Path, *, pin: str = REQUIREMENTS.strip()) -> Standin:
     """Start one; it stops by SIGTERM."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.fixtures.modal_standin", "--folder", str(folder), "--pin", REQUIREMENTS.strip()],
+        [sys.executable, "-m", "tests.fixtures.modal_standin", "--folder", str(folder), "--pin", pin],
         cwd=Path(__file__).parents[2],
         stdout=subprocess.PIPE,
         stderr=(folder.parent / "standin.err").open("w"),

@@ -77,9 +77,9 @@ def make_clone(repository: Path, parent: Path) -> Clone:
     )
     for name in filter(None, listed.stdout.split("\0")):
         source = repository / name
-        if source.is_file():
+        if source.is_file() or source.is_symlink():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(source, folder / name)
+            shutil.copy2(source, folder / name, follow_symlinks=False)
     (folder / "resources").mkdir()
     if (repository / "resources" / "revisions").is_dir():
         (folder / "resources" / "revisions").symlink_to(repository / "resources" / "revisions")

@@ -95,6 +95,7 @@ def test_it_runs_from_another_folder(clone: Clone) -> None:
 
 def test_no_module_shadows_the_modal_sdk(clone: Clone) -> None:
     """profiles/modal is reached through the root folder modal/; an __init__.py there would be imported as the SDK."""
+    assert (clone.folder / "modal/profile.yaml").samefile(clone.folder / "profiles/modal/profile.yaml")
     assert not (clone.folder / "modal" / "__init__.py").exists()
 
 
