@@ -35,7 +35,7 @@ MODELS = {
         },
         ["linear_attention"],
     ),
-    "Mamba": ({"state_size": 4}, ["linear_attention", "recurrent state"]),
+    "Mamba": ({"state_size": 4}, ["linear_attention", "mamba", "recurrent state"]),
     "Lfm2": ({"layer_types": ["conv", "full_attention"]}, ["conv"]),
     "Jamba": (
         _EXPERTS | {"num_hidden_layers": 4, "attn_layer_period": 2, "attn_layer_offset": 1, "mamba_d_state": 4},
