@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from servingbench.config.paths import FIGURE_FOLDER, STATISTICS, SUMMARY
+from servingbench.config.serve import ServeTable, load_serve
 from servingbench.config.tables import TABLES, Row, Tables, load_tables, load_yaml, merged
 from servingbench.errors import UserError
 from servingbench.prompts.sources import source_files
@@ -22,6 +23,7 @@ class Experiment:
 
     config: Row
     tables: Tables
+    serve_table: ServeTable
 
     def __getattr__(self, name: str) -> Any:
         """Keys of the configuration read as attributes: ``experiment.workloads``."""
@@ -100,6 +102,15 @@ class Experiment:
         """What one run of the lossless gate needs to know: a generation run's spec and the gate's settings."""
         return json.dumps(json.loads(self.generation_spec(**wildcards)) | {"lossless": self.config["lossless"]})
 
+    def serve_spec(self, row: str) -> Row:
+        """What running one row of the serve matrix needs to know."""
+        return self.serve_table.spec(row, self.tables, seed=self.config["seed"], limit=self.config["limit"])
+
+    def serve_specs(self, **key: str) -> list[Row]:
+        """The specs of the rows that run, or of those with this revision and GPU."""
+        specs = [self.serve_spec(name) for name in self.config["serve"]["rows"]]
+        return [spec for spec in specs if all(spec["key"][name] == value for name, value in key.items())]
+
     def comparison_settings(self, *, revision: str, gpu: str, seed: str, limit: str, model: str) -> str:
         """What the statistics of one model need to know, as JSON."""
         settings = {
@@ -140,11 +151,14 @@ def load_experiment(folder: Path, config: Mapping[str, Any], files: Iterable[Pat
         for name in config[key]:
             tables.row(key, name, file=_origin(config, key, sources), key=key)
     _check_statistics(config, _origin(config, "statistics", sources))
+    serve_table = load_serve(folder, tables)
+    for name in config["serve"]["rows"]:
+        serve_table.row(name, file=_origin(config, "serve", sources), key="serve.rows")
     for model in config["models"]:
         _check_draft_model(config, tables, model)
     for workload in config["workloads"]:
         _check_source(tables, workload)
-    return Experiment(config=config, tables=tables)
+    return Experiment(config=config, tables=tables, serve_table=serve_table)
 
 
 def load_suite(folder: Path, suite: Path | None = None) -> Experiment:

@@ -31,7 +31,8 @@ def main() -> None:
 def _write(path: Path) -> None:
     from transformers import PreTrainedModel
 
-    found = [item for item in gc.get_objects() if isinstance(item, PreTrainedModel)]
+    # By type, not isinstance: that asks the object for its __class__, and a lazy one would answer with an import.
+    found = [item for item in gc.get_objects() if issubclass(type(item), PreTrainedModel)]
     # A model's parts are models too (the language model of a LlavaModel); the whole one has the most parameters.
     whole = max(found, key=lambda model: sum(1 for _ in model.parameters()), default=None)
     temporary = path.with_suffix(".part")
