@@ -27,6 +27,8 @@ include: "rules/prompts.smk"
 include: "rules/generate.smk"
 include: "rules/summarize.smk"
 include: "rules/statistics.smk"
+include: "rules/serve_inputs.smk"
+include: "rules/serve.smk"
 include: "rules/figures.smk"
 include: "rules/poster.smk"
 

@@ -105,3 +105,36 @@ def _check_row(name: str, row: Row, table: ServeTable, tables: Tables) -> None:
     for flags in (row["flags"], *changes):
         given = {flag: value for flag, value in flags.items() if value is not None}
         validate(given, "serve", file=f"{table.file}: {key}.flags", part=row["engine"])
+
+
+def served_name(spec: Mapping[str, Any]) -> str:
+    """What a row's server is given and clients ask for: a folder, a file, or a Hugging Face id at its commit."""
+    kind, name, source = spec["model"]["kind"], spec["model"]["name"], spec["model"]["source"] or {}
+    if kind == "tiny":
+        return f"resources/tiny/{spec['revision']}/{name}"
+    if kind == "gguf":
+        return f"resources/gguf/{spec['model']['row']}.gguf"
+    if source.get("source") == "local":
+        return str(source["path"])
+    if source.get("source") in ("gguf", "truncated"):
+        return f"resources/models/{spec['model']['row']}"
+    hub = source or spec["model"]
+    return "@".join(filter(None, (hub["id"], hub.get("revision"))))
+
+
+def model_input(spec: Mapping[str, Any]) -> str | None:
+    """What the workflow must make before a row's server can load it; None for a model of the hub or a local one."""
+    name = served_name(spec)
+    return name if name.startswith("resources/") else None
+
+
+def tokenizer_source(spec: Mapping[str, Any]) -> str:
+    """Where the load test finds the tokenizer that it makes prompts with."""
+    return f"resources/models/{spec['model']['row']}" if spec["model"]["kind"] == "gguf" else served_name(spec)
+
+
+def engine_folders(spec: Mapping[str, Any]) -> list[str]:
+    """The folders of the packages that a row's server runs with, the one that goes first on the path first."""
+    if spec["engine"] == "transformers":
+        return [f"resources/revisions/{spec['revision']}", "resources/environments/serve"]
+    return [f"resources/environments/{spec['engine']}"]

@@ -1,11 +1,11 @@
-"""Run a command in a process group of its own that cannot outlive the process which asked for it. Standard library alone.
+"""Run a command in a process group that cannot outlive the process which asked for it. Standard library alone.
 
     python guard.py [--watch PID]... --grace SECONDS -- COMMAND...
 
 The guard reads its standard input: a line with a signal's name is passed to the command (not to its group), and the
 end of the file, which the kernel delivers however the owner ends (SIGKILL too), stops the group. So does the end of any
-process given by --watch. Stopping is SIGTERM first, because a continuous-batching server survives SIGINT, and SIGKILL for
-what is left after the grace period. Exit status: the command's, or 128 + the number of the signal that ended it.
+process given by --watch. Stopping is SIGTERM first, because a continuous-batching server survives SIGINT, and SIGKILL
+for what is left after the grace period. Exit status: the command's, or 128 + the number of the signal that ended it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """llama.cpp's OpenAI server inside this process: one GGUF file, until SIGTERM.
 
-    python xllamacpp_serve.py MODEL.gguf --port PORT [--n-ctx N] [--n-parallel N] [--n-batch N] [--n-threads N]
+python xllamacpp_serve.py MODEL.gguf --port PORT [--n-ctx N] [--n-parallel N] [--n-batch N] [--n-threads N]
 """
 
 from __future__ import annotations
@@ -8,11 +8,11 @@ from __future__ import annotations
 import argparse
 import signal
 
-import xllamacpp
-
 
 def main() -> None:
     """Parse, load, serve."""
+    import xllamacpp
+
     parser = argparse.ArgumentParser()
     parser.add_argument("model")
     parser.add_argument("--host", default="127.0.0.1")
