@@ -161,41 +161,47 @@ def tiny_model_json(wildcards):
 
 def serve_spec(wildcards):
     """What one row of the serve matrix is asked to do, as JSON."""
-    return json.dumps(EXPERIMENT.serve_spec(wildcards.row), ensure_ascii=False)
+    return json.dumps(EXPERIMENT.serve_spec(**wildcards), ensure_ascii=False)
 
 
 def engine_environments(wildcards):
     """environment.json of what a row's server runs with; the engine's own comes first."""
-    return [f"{folder}/environment.json" for folder in serve.engine_folders(EXPERIMENT.serve_spec(wildcards.row))]
+    return [f"{folder}/environment.json" for folder in serve.engine_folders(EXPERIMENT.serve_spec(**wildcards))]
 
 
 def engine_overlays(wildcards):
     """The package folders of a row's server, in the order of the path."""
-    return [f"{folder}/site-packages" for folder in serve.engine_folders(EXPERIMENT.serve_spec(wildcards.row))]
+    return [f"{folder}/site-packages" for folder in serve.engine_folders(EXPERIMENT.serve_spec(**wildcards))]
 
 
 def model_inputs(wildcards):
     """What a row's server and its load test read, where the workflow makes it."""
-    spec = EXPERIMENT.serve_spec(wildcards.row)
+    spec = EXPERIMENT.serve_spec(**wildcards)
     made = {serve.model_input(spec), serve.tokenizer_source(spec)}
     return sorted(path for path in made if path and path.startswith("resources/"))
 
 
 def served_name(wildcards):
     """What a row's server is given and clients ask for."""
-    return serve.served_name(EXPERIMENT.serve_spec(wildcards.row))
+    return serve.served_name(EXPERIMENT.serve_spec(**wildcards))
 
 
 def tokenizer_source(wildcards):
     """Where the load test finds a tokenizer."""
-    return serve.tokenizer_source(EXPERIMENT.serve_spec(wildcards.row))
+    return serve.tokenizer_source(EXPERIMENT.serve_spec(**wildcards))
 
 
 def serve_devices(wildcards):
     """The GPUs that a row's server sees (a CPU row takes the one slot too)."""
-    return EXPERIMENT.serve_spec(wildcards.row)["hardware"]["count"]
+    return EXPERIMENT.serve_spec(**wildcards)["hardware"]["count"]
 
 
 def skip_predicted(wildcards):
     """The option that leaves a row out which the preflight saw fail."""
     return "--skip-predicted" if EXPERIMENT.serve["predicted_fail"] == "skip" else ""
+
+
+def serve_summaries(wildcards):
+    """summary.json of every row with this revision and GPU."""
+    specs = EXPERIMENT.serve_specs(revision=wildcards.revision, gpu=wildcards.gpu)
+    return [SERVE_SUMMARY.format(row=spec["id"], **wildcards) for spec in specs]

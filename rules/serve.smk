@@ -36,3 +36,76 @@ rule serve_row:
         " --server-overlays {params.overlays:q} --inspect-overlay resources/environments/inspect/site-packages"
         " --aiperf-overlay resources/environments/aiperf/site-packages --failures {input.failures:q}"
         " {params.skip} --out {output:q} 2> {log:q}"
+
+
+rule serve_ledger:
+    input:
+        summaries=serve_summaries,
+        failures="config/failures.yaml",
+        reported="config/reported/serve_attempts.yaml",
+    output:
+        json=f"{LEDGER}.json",
+        markdown=f"{LEDGER}.md",
+        score=SCORE,
+    log:
+        "logs/serve_ledger/{revision}/{gpu}/seed{seed}-limit{limit}.log",
+    conda:
+        "../envs/workflow.yaml"
+    params:
+        labels=EXPERIMENT.serve_labels(),
+        source_code=source_digest("serving/ledger.py", "serving/failures.py", "serving/score.py"),
+    shell:
+        "python workflow_scripts/serve_ledger.py --summaries {input.summaries:q} --labels {params.labels:q}"
+        " --failures {input.failures:q}"
+        " --reported {input.reported:q} --out-json {output.json:q} --out-markdown {output.markdown:q}"
+        " --out-score {output.score:q} 2> {log:q}"
+
+
+rule serve_matrix:
+    input:
+        summaries=serve_summaries,
+    output:
+        multiext(MATRIX, ".md", ".svg", ".pdf"),
+        csv=report(
+            f"{MATRIX}.csv",
+            caption="../docs/captions/serve_matrix.rst",
+            category="Serve matrix",
+            labels={"what": "table", "GPU": "{gpu}", "revision": "{revision}"},
+        ),
+        png=report(
+            f"{MATRIX}.png",
+            caption="../docs/captions/serve_matrix.rst",
+            category="Serve matrix",
+            labels={"what": "figure", "GPU": "{gpu}", "revision": "{revision}"},
+        ),
+    log:
+        "logs/serve_matrix/{revision}/{gpu}/seed{seed}-limit{limit}.log",
+    conda:
+        "../envs/workflow.yaml"
+    params:
+        labels=EXPERIMENT.serve_labels(),
+        folder=subpath(output.csv, parent=True),
+        source_code=source_digest("serving/matrix.py", "figures/serve_matrix.py", "figures/style.py"),
+    shell:
+        "python workflow_scripts/serve_matrix.py --summaries {input.summaries:q} --labels {params.labels:q}"
+        " --out {params.folder:q} 2> {log:q}"
+
+
+rule serve_manifest:
+    input:
+        summaries=[SERVE_SUMMARY.format(row=spec["id"], **spec["key"]) for spec in EXPERIMENT.serve_specs()],
+        reports=EXPERIMENT.serve_reports(
+            f"{LEDGER}.json",
+            f"{LEDGER}.md",
+            SCORE,
+            *(f"{MATRIX}.{suffix}" for suffix in ("csv", "md", "svg", "pdf", "png")),
+        ),
+    output:
+        "serve/all",
+    log:
+        "logs/serve_manifest.log",
+    conda:
+        "../envs/workflow.yaml"
+    shell:
+        "python workflow_scripts/serve_manifest.py --summaries {input.summaries:q} --reports {input.reports:q}"
+        " --out {output:q} 2> {log:q}"

@@ -102,14 +102,33 @@ class Experiment:
         """What one run of the lossless gate needs to know: a generation run's spec and the gate's settings."""
         return json.dumps(json.loads(self.generation_spec(**wildcards)) | {"lossless": self.config["lossless"]})
 
-    def serve_spec(self, row: str) -> Row:
-        """What running one row of the serve matrix needs to know."""
-        return self.serve_table.spec(row, self.tables, seed=self.config["seed"], limit=self.config["limit"])
+    def serve_spec(self, *, row: str, seed: str, limit: str, **place: str) -> Row:
+        """What running one row of the serve matrix needs to know.
 
-    def serve_specs(self, **key: str) -> list[Row]:
+        Raises:
+            UserError: where ``place`` (revision and gpu) is not the row's own.
+        """
+        spec = self.serve_table.spec(row, self.tables, seed=int(seed), limit=int(limit))
+        for name, value in place.items():
+            if spec["key"][name] != value:
+                problem = f"this row has another {name}: {spec['key'][name]}"
+                raise UserError(problem, file=self.serve_table.file, key=f"rows.{row}", value=value)
+        return spec
+
+    def serve_specs(self, **place: str) -> list[Row]:
         """The specs of the rows that run, or of those with this revision and GPU."""
-        specs = [self.serve_spec(name) for name in self.config["serve"]["rows"]]
-        return [spec for spec in specs if all(spec["key"][name] == value for name, value in key.items())]
+        fixed = {"seed": self.config["seed"], "limit": self.config["limit"]}
+        specs = [self.serve_spec(row=name, **fixed) for name in self.config["serve"]["rows"]]
+        return [spec for spec in specs if all(spec["key"][name] == value for name, value in place.items())]
+
+    def serve_labels(self) -> str:
+        """The labels of the rows of the serve matrix, as JSON."""
+        return json.dumps({name: row["label"] for name, row in self.serve_table.rows.items()}, ensure_ascii=False)
+
+    def serve_reports(self, *patterns: str) -> list[str]:
+        """``patterns`` for every (revision, GPU) that a row of the serve matrix runs with."""
+        keys = {json.dumps(spec["key"]): spec["key"] for spec in self.serve_specs()}
+        return [pattern.format(**key) for key in keys.values() for pattern in patterns]
 
     def comparison_settings(self, *, revision: str, gpu: str, seed: str, limit: str, model: str) -> str:
         """What the statistics of one model need to know, as JSON."""

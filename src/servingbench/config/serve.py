@@ -35,13 +35,14 @@ class ServeTable:
         """Everything that running or judging one row needs to know.
 
         Returns:
-            The row with its name (``id``), its key, its model and hardware written out, and the number of problems.
+            The row with its name (``id``), its key, its model and hardware written out, and the number of problems;
+            without its label, since a better label must not repeat a measurement.
         """
         row = self.row(name)
         model, hardware = self.models[row["model"]], self.hardware[row["hardware"]]
         gpu = tables.row("gpus", hardware["gpu"])
         return {
-            **row,
+            **{key: value for key, value in row.items() if key != "label"},
             "id": name,
             "key": {"revision": row["revision"], "gpu": hardware["gpu"], "seed": seed, "limit": limit},
             "model": {"name": row["model"], **model, "source": tables.models.get(model.get("row", ""))},
@@ -52,7 +53,7 @@ class ServeTable:
                 **hardware,
                 **{key: gpu.get(key) for key in ("kind", "threads", "compute_capability", "mem_gib", "device_name")},
             },
-            "eval": {"limit": limit, **row["eval"]},
+            "eval": {**row["eval"], "limit": limit},
         }
 
 

@@ -76,8 +76,12 @@ class Attempt:
         self.outcome, self.said = outcome, said
 
 
-def run(attempt: Attempt) -> dict[str, Any]:
+def run(attempt: Attempt, *, measure: bool = True) -> dict[str, Any]:
     """Live through the attempt.
+
+    Args:
+        attempt: not run before.
+        measure: evaluate and load-test, or stop after the proof that the server generates.
 
     Returns:
         Fields of one entry of summary.json's ``attempts``.
@@ -99,7 +103,7 @@ def run(attempt: Attempt) -> dict[str, Any]:
     with OwnedProcess(command, environment=attempt.surroundings.server, log=attempt.log) as server:
         try:
             proven = _ready(attempt, server, url, started) and _generates(attempt, server, url, started)
-            if proven and _evaluated(attempt, server, url):
+            if measure and proven and _evaluated(attempt, server, url):
                 _loaded(attempt, server, url)
         finally:
             _observe(attempt, server)

@@ -22,14 +22,14 @@ def write_problems(source: Path, folder: Path) -> None:
     Raises:
         UserError: for a row of another form, or fewer worked examples than the evaluation shows.
     """
-    import pyarrow
-    import pyarrow.parquet
-
     rows = {split: [_checked(row, source / f"{split}.jsonl", line) for line, row in
                     read_jsonl(source / f"{split}.jsonl")] for split in SPLITS}  # fmt: skip
     if len(rows["train"]) < FEWSHOT:
         problem = f"the evaluation shows {FEWSHOT} worked examples"
         raise UserError(problem, file=source / "train.jsonl", value=len(rows["train"]), remedy="add some")
+    import pyarrow
+    import pyarrow.parquet
+
     (folder / DATASET).mkdir(parents=True, exist_ok=True)
     for split, own in rows.items():
         path = folder / DATASET / f"{split}-00000-of-00001.parquet"

@@ -110,7 +110,6 @@ def _summary(
     return {
         "schema_version": 1,
         "row_id": spec["id"],
-        "label": spec["label"],
         "key": spec["key"],
         "status": status,
         "model": describe_model(spec, around.model, last["effective"]),
