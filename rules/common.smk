@@ -223,6 +223,19 @@ def skip_predicted(wildcards):
     return "--skip-predicted" if EXPERIMENT.serve["predicted_fail"] == "skip" else ""
 
 
+def judged_specs(wildcards):
+    """The rows that one preflight judges, as JSON."""
+    specs = EXPERIMENT.serve_specs(revision=wildcards.revision, gpu=wildcards.gpu)
+    return json.dumps(specs, ensure_ascii=False)
+
+
+def judged_models(wildcards):
+    """The prepared folders whose config.json it reads; other models' configs stand in the table."""
+    specs = EXPERIMENT.serve_specs(revision=wildcards.revision, gpu=wildcards.gpu)
+    names = {serve.model_input(spec) for spec in specs if spec["model"]["kind"] == "prepared"}
+    return sorted(filter(None, names))
+
+
 def serve_summaries(wildcards):
     """summary.json of every row with this revision and GPU."""
     specs = EXPERIMENT.serve_specs(revision=wildcards.revision, gpu=wildcards.gpu)

@@ -13,6 +13,7 @@ rule serve_row:
         tools=expand("resources/environments/{tool}/environment.json", tool=["inspect", "aiperf"]),
         models=model_inputs,
         problems="resources/problems",
+        preflight=ancient(PREFLIGHT),  # another row's verdict is no reason to serve this one again
         failures=ancient("config/failures.yaml"),
     output:
         SERVE_SUMMARY,
@@ -35,7 +36,7 @@ rule serve_row:
         " --tokenizer {params.tokenizer:q} --problems {input.problems:q} --environment {input.environments[0]:q}"
         " --server-overlays {params.overlays:q} --inspect-overlay resources/environments/inspect/site-packages"
         " --aiperf-overlay resources/environments/aiperf/site-packages --failures {input.failures:q}"
-        " {params.skip} --out {output:q} 2> {log:q}"
+        " --preflight {input.preflight:q} {params.skip} --out {output:q} 2> {log:q}"
 
 
 rule serve_ledger:

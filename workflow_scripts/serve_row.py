@@ -36,7 +36,7 @@ def main() -> None:
         folder=args.out.parent,
         surroundings=surround(args),
         environment=environment,
-        preflight=read_json(args.preflight)["checks"] if args.preflight else [],
+        preflight=read_json(args.preflight)["rows"].get(args.spec["id"], []) if args.preflight else [],
         skip_predicted=args.skip_predicted,
     )
     write_summary(summary, args.out)

@@ -29,7 +29,7 @@ TABLES = f"{POSTER_FOLDER}/tables"
 
 SERVE_FOLDER = "results/{revision}/{gpu}/seed{seed}-limit{limit}/serve"
 SERVE_ROW = f"{SERVE_FOLDER}/{{row}}"
-PREFLIGHT = f"{SERVE_ROW}/preflight.json"
+PREFLIGHT = "results/{revision}/{gpu}/seed{seed}-limit{limit}/serve/preflight.json"
 SERVE_SUMMARY = f"{SERVE_ROW}/summary.json"
 LEDGER = f"{SERVE_FOLDER}/ledger"
 MATRIX = f"{SERVE_FOLDER}/matrix"
