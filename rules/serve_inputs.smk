@@ -57,7 +57,8 @@ rule unpack_gguf:
 rule write_problems:
     input:
         environment="resources/environments/inspect/environment.json",
-        problems=expand(f"{PROBLEMS}/{{split}}.jsonl", split=["train", "test"]),
+        train=f"{PROBLEMS}/train.jsonl",
+        test=f"{PROBLEMS}/test.jsonl",
     output:
         directory("resources/problems"),
     log:
@@ -65,7 +66,7 @@ rule write_problems:
     conda:
         "../envs/workflow.yaml"
     params:
-        folder=PROBLEMS,
+        folder=subpath(input.train, parent=True),
         source_code=source_digest("serving/problems.py"),
     shell:
         "PYTHONPATH=resources/environments/inspect/site-packages python workflow_scripts/write_problems.py"
