@@ -126,6 +126,10 @@ def test_what_is_missing_is_one_clear_message(toy: MAKE, tmp_path: Path) -> None
     work = toy(TWO)
     text = work.run(code=1, MODAL_TOKEN_ID="", MODAL_TOKEN_SECRET="")
     assert "No Modal token: run `modal token new`" in text
+    (work.folder / "new.py").write_text("")
+    text = work.run("cheap.txt", "--modal-secrets", "absent", code=1)
+    assert "Modal refused the sandbox: no secret 'absent'" in text
+    assert "Not sent, for git does not track them: new.py" in text
     text = work.run("cheap.txt", code=1, MODAL_TOKEN_ID="ak-wrong")
     assert "Modal refused the token" in text
     text = work.run("cheap.txt", code=1, MODAL_SERVER_URL="http://127.0.0.1:9")

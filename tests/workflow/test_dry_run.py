@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 import yaml
 from tests.workflow.conftest import Clone
+
+from servingbench.config.experiment import load_suite
 
 
 def job_counts(text: str) -> dict[str, int]:
@@ -46,6 +49,29 @@ def test_the_full_matrix_resolves(clone: Clone) -> None:
     assert counts["generate"] == 10 * 3 * 2
     assert counts["static_table"] == 2  # one per revision, whatever the GPU
     assert counts["typeset_poster"] == 3 * 2
+
+
+def test_every_suite_is_small_and_valid(repository: Path) -> None:
+    suites = sorted((repository / "config/suites").glob("*.yaml"))
+    assert len(suites) >= 12
+    for suite in suites:
+        assert len(suite.read_text().splitlines()) < 15, suite.name
+        load_suite(repository / "config", suite)
+
+
+def test_all_workloads_resolve_on_three_gpus_and_three_revisions(clone: Clone) -> None:
+    """Every workload of every suite at once; `time snakemake -n` of it takes 4 to 5 s."""
+    workloads = list(clone.table("workloads"))
+    settings = {
+        "workloads": workloads,
+        "gpus": ["l40s", "h100", "h200"],
+        "revisions": ["v4.57.3", "v5.12.0", "v5.24.0"],
+    }
+    (clone.folder / "all.yaml").write_text(yaml.safe_dump(settings))
+    suites = ["config/suites/spring-2026.yaml", "all.yaml"]
+    counts = job_counts(clone.snakemake("-n", "--configfile", *suites, "--", "figures/all").stdout)
+    assert counts["generate"] == counts["audit_lossless"] == len(workloads) * 9
+    assert counts["compare"] == 9
 
 
 def test_a_suite_runs_with_another_limit(clone: Clone) -> None:

@@ -122,6 +122,11 @@ class ResultSet:
         return ", ".join(versions) or str(self.key["revision"])
 
     @property
+    def modified(self) -> bool:
+        """Whether a working folder ran with changes that no commit holds."""
+        return any(summary["provenance"].get("transformers", {}).get("dirty") for summary in self.summaries.values())
+
+    @property
     def footer(self) -> str:
         """The machine's line: what ran, where, on how many prompts."""
         key, counts = self.key, prompt_counts(self)

@@ -32,6 +32,7 @@ def revisions(comparison: Row, *, methods: Mapping[str, Row], revisions_table: M
     names = list(dict.fromkeys(row["method"] for row in comparison["reached"]))
     pairs = list(dict.fromkeys((row["old"], row["new"]) for row in comparison["changes"]))
     labels = {name: str(revisions_table.get(name, {}).get("label", name)) for name in comparison["revisions"]}
+    labels |= {name: f"{labels[name]} (modified)" for name in comparison["modified"]}
     table_in = ROW_IN * (len(names) + 1.0)
     figure = new_figure(WIDTH_IN, PANELS_IN + table_in + 2.0)
     low, high = comparison["margins"]

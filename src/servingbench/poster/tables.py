@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from servingbench.figures.data import Record, ResultSet
@@ -13,6 +13,7 @@ from servingbench.figures.reported_numbers import METHOD_LABELS, SOURCE_LABELS, 
 from servingbench.records.files import write_text
 
 NO_VALUE = "\N{EN DASH}"
+MODIFIED_NOTE = "Measured with a modified transformers: a working folder with changes that no commit holds."
 STATUS_CELL = {"not_lossless": "not lossless", "too_few": "too few", "failed": "failed", "unsupported": "unsupported"}
 
 
@@ -288,10 +289,12 @@ def _contrast_note(row: ReportedNumber) -> str:
 
 def all_tables(results: ResultSet) -> list[Table]:
     """Every table of measured and of reported numbers."""
-    return [
+    measured = [
         speedup_table(results),
         comparisons_table(results),
         acceptance_table(results),
         *lossless_tables(results),
-        *reported_tables(results.reported),
     ]
+    if results.modified:
+        measured = [replace(table, notes=(*table.notes, MODIFIED_NOTE)) for table in measured]
+    return [*measured, *reported_tables(results.reported)]

@@ -51,6 +51,12 @@ class Run:
         rows = (row for row in self.statistics["comparisons"] if row["scope"] == OVERALL and row["method"] == method)
         return next(rows, None)
 
+    @property
+    def modified(self) -> bool:
+        """Whether it ran a working folder with changes that no commit holds."""
+        folder = self.file.parent / self.statistics["workloads"][0] / self.baseline
+        return bool(read_json(folder / "summary.json")["provenance"]["transformers"].get("dirty"))
+
     def metric(self, method: str, name: str) -> float | None:
         """The geometric mean over workloads of a metric; None where one of them has none."""
         values = [
@@ -82,6 +88,7 @@ def across_revisions(files: Sequence[Path]) -> dict[str, Any]:
         "schema_version": 1,
         "key": {name: first.key[name] for name in SHARED_KEY},
         "revisions": [run.key["revision"] for run in runs],
+        "modified": [run.key["revision"] for run in runs if run.modified],
         "baseline": first.baseline,
         "confidence": CONFIDENCE,
         "margins": [LOWER, UPPER],

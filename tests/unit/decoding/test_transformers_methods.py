@@ -6,6 +6,7 @@ import random
 
 import pytest
 import torch
+from tests.fixtures.supported import supported
 from tests.fixtures.tiny_models import SHAPES, build, naive_greedy, tiny_model
 
 from servingbench.decoding import Request, build_method
@@ -30,9 +31,9 @@ ROWS = {
         "options": {"prompt_lookup_num_tokens": 6, "max_matching_ngram_size": 2},
     },
     "draft_speculative": DRAFT,
-    "early_exit": EARLY_EXIT,
+    **({"early_exit": EARLY_EXIT} if supported("early_exit") else {}),
 }
-DRAFTING_MODELS = ("draft_speculative", "early_exit")
+DRAFTING_MODELS = tuple(name for name in ("draft_speculative", "early_exit") if name in ROWS)
 
 
 def model_of(shape: str = "llama", seed: int = 0):

@@ -8,6 +8,7 @@ import json
 import pytest
 import torch
 from tests.fixtures.speculators import LETTERS, dflash_draft, target_and_foreign_draft, target_with_mtp_head
+from tests.fixtures.supported import needs
 from tests.fixtures.tiny_models import build, naive_greedy, tiny_model
 from transformers import GenerationConfig
 
@@ -54,6 +55,7 @@ def check(method, model, prompts, *, vocabulary=VOCABULARY) -> list[tuple[int, i
     return steps
 
 
+@needs("early_exit")
 @pytest.mark.parametrize("shape", ["llama", "qwen3", "gemma"])
 def test_an_early_exit_drafts_what_its_first_layers_would(shape):
     model = build(shape, vocab_size=VOCABULARY, num_hidden_layers=4)
@@ -76,6 +78,7 @@ def test_a_model_whose_code_runs_all_layers_cannot_exit_early():
         method.warm_up()
 
 
+@needs("early_exit")
 def test_an_exit_that_is_none_is_caught():
     model = build("llama", vocab_size=VOCABULARY)
     method = build_method("early_exit", early_exit(1), model=model)
@@ -90,6 +93,7 @@ def test_there_must_be_a_layer_left_out(layers):
         build_method("early_exit", early_exit(layers), model=tiny_model("llama"))
 
 
+@needs("draft_speculative_universal")
 def test_a_draft_model_with_another_tokenizer_is_understood():
     model, draft_model, tokenizers = target_and_foreign_draft()
     method = build_method("universal", UNIVERSAL, model=model, draft_model=draft_model, tokenizers=tokenizers)

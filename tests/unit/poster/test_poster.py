@@ -16,7 +16,15 @@ from servingbench.figures.data import ResultSet
 from servingbench.figures.reported_numbers import load_reported
 from servingbench.figures.save import save_figure
 from servingbench.poster.facts import fact_tables, headline, limits
-from servingbench.poster.tables import NO_VALUE, all_tables, comparison_cell, floor_note, speedup_table, write_tables
+from servingbench.poster.tables import (
+    MODIFIED_NOTE,
+    NO_VALUE,
+    all_tables,
+    comparison_cell,
+    floor_note,
+    speedup_table,
+    write_tables,
+)
 from servingbench.poster.terminal import result_text
 from servingbench.poster.typeset import typeset
 
@@ -166,3 +174,14 @@ def test_terminal_table_fits_and_holds_the_numbers(width: int) -> None:
     assert all(len(line) <= width for line in table)
     assert floor_note(results) in text
     assert "  figures/a.svg" in text and "  poster/p.pdf" in text
+
+
+def test_every_measured_table_marks_a_modified_revision() -> None:
+    results = inputs.results(2)
+    assert all(MODIFIED_NOTE not in table.notes for table in all_tables(results))
+    arm, summary = next(iter(results.summaries.items()))
+    transformers = {**summary["provenance"]["transformers"], "dirty": True}
+    results.summaries[arm] = {**summary, "provenance": {**summary["provenance"], "transformers": transformers}}
+    marked = [table.name for table in all_tables(results) if MODIFIED_NOTE in table.notes]
+    assert marked == [table.name for table in all_tables(results) if not table.name.startswith("reported")]
+    assert "modified" in results.footer
