@@ -24,6 +24,8 @@ rule serve_row:
     threads: WHOLE_MACHINE
     resources:
         gpu=serve_devices,
+        gpu_key=gpu_key,
+        runtime=RUNTIME_MIN,
     params:
         spec=serve_spec,
         model=served_name,

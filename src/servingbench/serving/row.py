@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from servingbench.errors import UserError
 from servingbench.measure.journal import now
 from servingbench.provenance import pipeline_state, without_absolute_paths
 from servingbench.records.files import read_json, sha256_file, write_json
@@ -173,21 +172,6 @@ def _brief(entry: Mapping[str, Any], *, current: bool) -> dict[str, Any]:
     """What the summary keeps of an attempt; the rest stands in attempts/NNN/attempt.json."""
     names = ("number", "workaround", "started", "finished", "outcome", "config_flags", "failure")
     return {**{name: entry.get(name) for name in names}, "current": current}
-
-
-def check_versions(summary: Mapping[str, Any], environment: Mapping[str, Any], observed: Path) -> None:
-    """A server that ran another transformers than its key says must leave no result.
-
-    Raises:
-        UserError: saying both versions.
-    """
-    if not observed.is_file():
-        return
-    found = read_json(observed)["packages"]["transformers"]
-    wanted = environment["transformers"]["version"]
-    if found != wanted:
-        problem = f"the server ran transformers {found}, the revision is {wanted}"
-        raise UserError(problem, file=observed, key=summary["row_id"], remedy="install the revision again")
 
 
 def write_summary(summary: dict[str, Any], out: Path) -> None:

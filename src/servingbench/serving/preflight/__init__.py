@@ -1,8 +1,8 @@
 """The preflight: what will fail, and why, before a GPU is rented. No weights, no GPU, no network; seconds.
 
 A check is a function of a :class:`~servingbench.serving.preflight.case.Case` that returns a finding, or None where it
-does not apply. Verdicts: ``fail``, ``degraded``, ``risk``, ``pass``; confidence ``executed`` where transformers' own code
-was run and raised, or did not, and ``rule`` where a rule of this package says so.
+does not apply. Verdicts: ``fail``, ``degraded``, ``risk``, ``pass``; confidence: ``executed`` where transformers' own
+code was run and raised, or did not, and ``rule`` where a rule of this package says so.
 """
 
 from __future__ import annotations

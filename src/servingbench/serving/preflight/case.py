@@ -67,6 +67,13 @@ class Case:
     failures: Mapping[str, Mapping[str, Any]]
     model: Any = field(default=None)
 
+    @cached_property
+    def version(self) -> str:
+        """Of the transformers that judges."""
+        import transformers
+
+        return str(transformers.__version__)
+
     @property
     def flags(self) -> Mapping[str, Any]:
         """Of the row."""

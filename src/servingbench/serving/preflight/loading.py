@@ -51,7 +51,7 @@ def quantizer(case: Case) -> Finding | None:
     import transformers
 
     method = settings.get("quant_method")
-    if _fp8_plan_is_none(case, method, transformers.__version__):
+    if _fp8_plan_is_none(case, method):
         said = "'NoneType' object has no attribute 'get': the tensor-parallel plan needs an experts implementation"
         return Finding("fail", "rule", said, "fp8-tp-plan-none")
     try:
@@ -65,9 +65,9 @@ def quantizer(case: Case) -> Finding | None:
     return Finding("pass", "executed", f"{method}: loaded")
 
 
-def _fp8_plan_is_none(case: Case, method: Any, version: str) -> bool:
+def _fp8_plan_is_none(case: Case, method: Any) -> bool:
     spread = case.hardware.get("count", 1) > 1
-    return method == "fp8" and spread and version in FP8_PLAN and not case.config.get("experts_implementation")
+    return method == "fp8" and spread and case.version in FP8_PLAN and not case.config.get("experts_implementation")
 
 
 def _of_this_machine(case: Case, method: Any, error: Exception) -> Finding:
