@@ -2,6 +2,7 @@
 
     snakemake figures/all                     every figure of the configuration, and its manifest
     snakemake                                 the figures and the poster
+    snakemake serve/preflight serve/all       what serving does, predicted and measured
     snakemake figures/revisions               what another transformers revision does (a suite with several of them)
     snakemake --configfile config/suites/NAME.yaml figures/all
 
@@ -28,6 +29,9 @@ include: "rules/prompts.smk"
 include: "rules/generate.smk"
 include: "rules/summarize.smk"
 include: "rules/statistics.smk"
+include: "rules/serve_inputs.smk"
+include: "rules/preflight.smk"
+include: "rules/serve.smk"
 include: "rules/figures.smk"
 include: "rules/across_revisions.smk"
 include: "rules/poster.smk"
@@ -48,11 +52,20 @@ localrules:
     compare_revisions,
     figure_manifest,
     install_revision,
+    install_tool,
+    make_tiny,
     plot,
     plot_revisions,
     poster_tables,
+    preflight,
+    preflight_manifest,
     prepare_model,
     revisions_manifest,
     sample_prompts,
+    serve_ledger,
+    serve_manifest,
+    serve_matrix,
     summarize,
     typeset_poster,
+    unpack_gguf,
+    write_problems,

@@ -9,20 +9,28 @@ import sys
 from pathlib import Path
 
 # Entry points run as `python workflow_scripts/NAME.py` with this interpreter and this package, activated or not.
+# A row's server ends with the workflow that started it, however that ends: its guard watches this process.
+os.environ.setdefault("SERVINGBENCH_WORKFLOW_PID", str(os.getpid()))
 os.environ.update(PATH=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]))
 sys.path.insert(0, str(Path(workflow.basedir) / "src"))
 
 from servingbench.config.experiment import load_experiment
+from servingbench.config import serve
 from servingbench.config.paths import (
     ACROSS_REVISIONS,
     ARCTIC,
     FIGURE,
+    LEDGER,
     LOSSLESS,
+    MATRIX,
     POSTER,
+    PREFLIGHT,
     PROMPTS,
     RAW,
     REVISIONS_FIGURE,
     RUN,
+    SCORE,
+    SERVE_SUMMARY,
     STATIC_TABLE,
     STATIC_TABLE_DATA,
     STATISTICS,
@@ -50,10 +58,17 @@ wildcard_constraints:
     workload="[a-z0-9][a-z0-9.-]*",
     method="[a-z0-9_]+",
     figure="[a-z0-9_]+",
+    row="[a-z0-9][a-z0-9.-]*",
+    tiny="[a-z0-9][a-z0-9.-]*",
+    tool="[a-z0-9]+",
 
 
 # A measuring job takes the whole machine, so that nothing else runs while a timer does.
 WHOLE_MACHINE = workflow.cores or 1
+
+# What serving.serve_row's results depend on; the ledger, the figure and the preflight are not among it.
+SERVE_SOURCES = [f"serving/{name}" for name in ("attempt.py", "engines.py", "evaluate.py", "load.py", "servers")]
+PROBLEMS = EXPERIMENT.serve["problems"]
 
 
 # The longest that a measuring job may take where time is money, in minutes.
@@ -154,3 +169,74 @@ def cut_from(wildcards):
 def workload_source(wildcards):
     """The files that a workload is read from; none where a wheel has to be fetched."""
     return EXPERIMENT.source_files(wildcards.workload)
+
+
+def tool_pins_sha256(wildcards):
+    """The hash of a tool's requirements file: another content reinstalls it."""
+    return sha256_file(Path(workflow.basedir, f"envs/{wildcards.tool}.txt"))
+
+
+def tiny_model_json(wildcards):
+    """The row of a tiny model, as JSON."""
+    return json.dumps(EXPERIMENT.serve_table.models[wildcards.tiny])
+
+
+def serve_spec(wildcards):
+    """What one row of the serve matrix is asked to do, as JSON."""
+    return json.dumps(EXPERIMENT.serve_spec(**wildcards), ensure_ascii=False)
+
+
+def engine_environments(wildcards):
+    """environment.json of what a row's server runs with; the engine's own comes first."""
+    return [f"{folder}/environment.json" for folder in serve.engine_folders(EXPERIMENT.serve_spec(**wildcards))]
+
+
+def engine_overlays(wildcards):
+    """The package folders of a row's server, in the order of the path."""
+    return [f"{folder}/site-packages" for folder in serve.engine_folders(EXPERIMENT.serve_spec(**wildcards))]
+
+
+def model_inputs(wildcards):
+    """What a row's server and its load test read, where the workflow makes it."""
+    spec = EXPERIMENT.serve_spec(**wildcards)
+    made = {serve.model_input(spec), serve.tokenizer_source(spec)}
+    return sorted(path for path in made if path and path.startswith("resources/"))
+
+
+def served_name(wildcards):
+    """What a row's server is given and clients ask for."""
+    return serve.served_name(EXPERIMENT.serve_spec(**wildcards))
+
+
+def tokenizer_source(wildcards):
+    """Where the load test finds a tokenizer."""
+    return serve.tokenizer_source(EXPERIMENT.serve_spec(**wildcards))
+
+
+def serve_devices(wildcards):
+    """The GPUs that a row's server sees (a CPU row takes the one slot too)."""
+    return EXPERIMENT.serve_spec(**wildcards)["hardware"]["count"]
+
+
+def skip_predicted(wildcards):
+    """The option that leaves a row out which the preflight saw fail."""
+    return "--skip-predicted" if EXPERIMENT.serve["predicted_fail"] == "skip" else ""
+
+
+def judged_specs(wildcards):
+    """The rows that one preflight judges, as JSON."""
+    specs = EXPERIMENT.serve_specs(revision=wildcards.revision, gpu=wildcards.gpu)
+    return json.dumps(specs, ensure_ascii=False)
+
+
+def judged_models(wildcards):
+    """The prepared folders whose config.json it reads; other models' configs stand in the table."""
+    specs = EXPERIMENT.serve_specs(revision=wildcards.revision, gpu=wildcards.gpu)
+    names = {serve.model_input(spec) for spec in specs if spec["model"]["kind"] == "prepared"}
+    return sorted(filter(None, names))
+
+
+def serve_summaries(wildcards):
+    """summary.json of every row with this revision and GPU."""
+    specs = EXPERIMENT.serve_specs(revision=wildcards.revision, gpu=wildcards.gpu)
+    return [SERVE_SUMMARY.format(row=spec["id"], **wildcards) for spec in specs]

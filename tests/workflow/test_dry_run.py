@@ -74,6 +74,13 @@ def test_all_workloads_resolve_on_three_gpus_and_three_revisions(clone: Clone) -
     assert counts["compare"] == 9
 
 
+def test_the_serve_targets_resolve(clone: Clone) -> None:
+    rows = yaml.safe_load((clone.folder / "config/config.yaml").read_text())["serve"]["rows"]
+    counts = job_counts(clone.snakemake("-n", "--", "serve/all", "serve/preflight").stdout)
+    assert counts["serve_row"] == len(rows) >= 8
+    assert counts["preflight"] == counts["serve_matrix"] == counts["serve_ledger"] == counts["serve_manifest"] == 1
+
+
 def test_a_suite_runs_with_another_limit(clone: Clone) -> None:
     suite = "config/suites/demo.yaml"
     text = clone.snakemake("-n", "--configfile", suite, "--config", "limit=2", "--", "figures/all").stdout

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from servingbench.config.paths import ACROSS_REVISIONS, FIGURE_FOLDER, REVISIONS_FIGURE, STATISTICS, SUMMARY
+from servingbench.config.serve import ServeTable, load_serve
 from servingbench.config.support import unsupported
 from servingbench.config.tables import TABLES, Row, Tables, load_tables, load_yaml, merged
 from servingbench.errors import UserError
@@ -24,6 +25,7 @@ class Experiment:
 
     config: Row
     tables: Tables
+    serve_table: ServeTable
 
     def __getattr__(self, name: str) -> Any:
         """Keys of the configuration read as attributes: ``experiment.workloads``."""
@@ -121,6 +123,34 @@ class Experiment:
         """What one run of the lossless gate needs to know: a generation run's spec and the gate's settings."""
         return json.dumps(json.loads(self.generation_spec(**wildcards)) | {"lossless": self.config["lossless"]})
 
+    def serve_spec(self, *, row: str, seed: str, limit: str, **place: str) -> Row:
+        """What running one row of the serve matrix needs to know.
+
+        Raises:
+            UserError: where ``place`` (revision and gpu) is not the row's own.
+        """
+        spec = self.serve_table.spec(row, self.tables, seed=int(seed), limit=int(limit))
+        for name, value in place.items():
+            if spec["key"][name] != value:
+                problem = f"this row has another {name}: {spec['key'][name]}"
+                raise UserError(problem, file=self.serve_table.file, key=f"rows.{row}", value=value)
+        return spec
+
+    def serve_specs(self, **place: str) -> list[Row]:
+        """The specs of the rows that run, or of those with this revision and GPU."""
+        fixed = {"seed": self.config["seed"], "limit": self.config["limit"]}
+        specs = [self.serve_spec(row=name, **fixed) for name in self.config["serve"]["rows"]]
+        return [spec for spec in specs if all(spec["key"][name] == value for name, value in place.items())]
+
+    def serve_labels(self) -> str:
+        """The labels of the rows of the serve matrix, as JSON."""
+        return json.dumps({name: row["label"] for name, row in self.serve_table.rows.items()}, ensure_ascii=False)
+
+    def serve_reports(self, *patterns: str) -> list[str]:
+        """``patterns`` for every (revision, GPU) that a row of the serve matrix runs with."""
+        keys = {json.dumps(spec["key"]): spec["key"] for spec in self.serve_specs()}
+        return [pattern.format(**key) for key in keys.values() for pattern in patterns]
+
     def comparison_settings(self, *, revision: str, gpu: str, seed: str, limit: str, model: str) -> str:
         """What the statistics of one model need to know, as JSON."""
         settings = {
@@ -165,11 +195,14 @@ def load_experiment(folder: Path, config: Mapping[str, Any], files: Iterable[Pat
             tables.row(key, name, file=_origin(config, key, sources), key=key)
     _check_statistics(config, _origin(config, "statistics", sources))
     _check_support(config, tables, _origin(config, "methods", sources))
+    serve_table = load_serve(folder, tables)
+    for name in config["serve"]["rows"]:
+        serve_table.row(name, file=_origin(config, "serve", sources), key="serve.rows")
     for model in config["models"]:
         _check_draft_model(config, tables, model)
     for workload in config["workloads"]:
         _check_source(tables, workload)
-    return Experiment(config=config, tables=tables)
+    return Experiment(config=config, tables=tables, serve_table=serve_table)
 
 
 def load_suite(folder: Path, suite: Path | None = None) -> Experiment:

@@ -26,3 +26,11 @@ REVISIONS_FIGURE = "figures/across_revisions/{gpu}/seed{seed}-limit{limit}/{mode
 POSTER_FOLDER = "poster/{revision}/{gpu}/seed{seed}-limit{limit}/{model}"
 POSTER = f"{POSTER_FOLDER}/poster"
 TABLES = f"{POSTER_FOLDER}/tables"
+
+SERVE_FOLDER = "results/{revision}/{gpu}/seed{seed}-limit{limit}/serve"
+SERVE_ROW = f"{SERVE_FOLDER}/{{row}}"
+PREFLIGHT = "results/{revision}/{gpu}/seed{seed}-limit{limit}/serve/preflight.json"
+SERVE_SUMMARY = f"{SERVE_ROW}/summary.json"
+LEDGER = f"{SERVE_FOLDER}/ledger"
+MATRIX = f"{SERVE_FOLDER}/matrix"
+SCORE = f"{SERVE_FOLDER}/score.json"

@@ -42,22 +42,24 @@ _Validator = jsonschema.validators.extend(  # type: ignore[no-untyped-call]
 
 
 @cache
-def _validator(name: str) -> Any:
-    return _Validator(load_schema(name))
+def _validator(name: str, part: str | None) -> Any:
+    schema = load_schema(name)
+    return _Validator({**schema["$defs"][part], "$defs": schema["$defs"]} if part else schema)
 
 
-def validate(instance: object, name: str, *, file: object) -> None:
+def validate(instance: object, name: str, *, file: object, part: str | None = None) -> None:
     """Check ``instance`` against the schema ``name``.
 
     Args:
         instance: the parsed JSON or YAML.
         name: the schema's name.
         file: what to call the instance in an error, or a function from the guilty top-level key to that.
+        part: check against this one of the schema's ``$defs``.
 
     Raises:
         UserError: naming ``file``, the key, the value and what is allowed.
     """
-    error = best_match(_validator(name).iter_errors(instance))
+    error = best_match(_validator(name, part).iter_errors(instance))
     if error is not None:
         raise _explain(error, file)
 

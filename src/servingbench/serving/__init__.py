@@ -1,0 +1,1 @@
+"""The serve matrix: rows of `transformers serve` and other engines, their failures, and what was predicted of them."""
