@@ -71,6 +71,7 @@ def test_every_figure_module_is_registered() -> None:
         "reported_numbers",
         "revisions",
         "save",
+        "serve_matrix",
         "style",
         "tree_step",
     }
