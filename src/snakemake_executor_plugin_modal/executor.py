@@ -132,7 +132,7 @@ class Executor(RemoteExecutor):  # type: ignore[misc]  # the interface has no ty
     def _remote(self, job: Any) -> jobs.RemoteJob:
         placement = self._place(job)
         inputs = jobs.hash_inputs(job, self.known)
-        overlays = jobs.revisions_of(inputs)
+        overlays = jobs.overlays_of(inputs)
         try:
             requirements = requirements_of(Path(self.settings.requirements), overlays)
         except ValueError as error:
@@ -148,6 +148,7 @@ class Executor(RemoteExecutor):  # type: ignore[misc]  # the interface has no ty
             "sources": self.sources,
             "sources_sha256": self.sources_sha256,
             "requirements": requirements,
+            "beside": tuple(filter(None, [self.settings.beside])),
             "keep": tuple(filter(None, [self.settings.keep])),
             "attempt": job.attempt,
         }

@@ -1,4 +1,4 @@
-"""The image of a job: the pipeline's pinned packages, and each transformers revision's own before them, as here."""
+"""The image of a job: the pipeline's pinned packages, and before them each overlay's own, as here."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-REVISIONS = "/opt/revisions"
+RESOURCES = "/opt/resources"
 PYTHON = "3.11"
 # The workflow's own package is not installed: the runner links the job's sources to /opt/workflow.
 PTH = "import site, pathlib; pathlib.Path(site.getsitepackages()[0], 'workflow.pth').write_text('/opt/workflow/src\\n')"
@@ -31,18 +31,22 @@ def image(requirements: Path, overlays: tuple[str, ...]) -> Any:
     for name in overlays:
         packages = " ".join(f"'{pin}'" for pin in _pins(name))
         made = made.run_commands(
-            f"python -m pip install --no-deps --target {REVISIONS}/{name}/site-packages {packages}"
+            f"python -m pip install --no-deps --target {RESOURCES}/{name}/site-packages {packages}"
         )
     return made.env({"HF_HOME": "/cache/huggingface"})
 
 
 def _pins(name: str) -> list[str]:
-    """What a revision consists of, from the environment.json that its installation here wrote."""
-    described = json.loads(Path(f"resources/revisions/{name}/environment.json").read_text(encoding="utf-8"))
-    if described["source"] == "path":
-        raise ValueError(f"the revision {name} is a folder of this machine: give it a git commit to run it on Modal")
+    """What an overlay consists of, from the environment.json that its installation here wrote."""
+    described = json.loads(Path(f"resources/{name}/environment.json").read_text(encoding="utf-8"))
     pins = dict(described["pins"])
-    version = pins.pop("transformers")
-    source = described.get("url")
-    own = f"transformers=={version}" if source is None else f"git+{source}@{described['transformers']['commit']}"
-    return [*(f"{package}=={pin}" for package, pin in sorted(pins.items())), own]
+    if described.get("source") == "path":
+        raise ValueError(f"{name} is a folder of this machine: give it a git commit to run it on Modal")
+    if described.get("source") == "git":
+        del pins["transformers"]
+        return [*_exact(pins), f"git+{described['url']}@{described['transformers']['commit']}"]
+    return _exact(pins)
+
+
+def _exact(pins: dict[str, str]) -> list[str]:
+    return [f"{package}=={pin}" for package, pin in sorted(pins.items())]

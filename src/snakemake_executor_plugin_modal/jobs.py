@@ -26,10 +26,11 @@ class RemoteJob:
         inputs: path -> SHA-256, directories as their files.
         outputs: files and folders that must appear.
         logs: log and benchmark files, which come back from a failure too.
-        overlays: transformers revisions that the job's image must hold.
+        overlays: folders of packages that the job's image must hold: transformers revisions, tools.
         placement: where it runs.
         sources: the archive of the workflow's sources.
         requirements: the text of the image's pins.
+        beside: patterns of files that come home with the outputs.
         keep: patterns of files for a continuation.
         key: identifies all of the above; equal jobs have equal results.
     """
@@ -44,13 +45,14 @@ class RemoteJob:
     sources: Path
     sources_sha256: str
     requirements: str
+    beside: tuple[str, ...]
     keep: tuple[str, ...]
     attempt: int
     key: str = field(default="")
 
     def spec(self) -> str:
         """What the runner reads."""
-        names = ("command", "inputs", "outputs", "logs", "overlays", "keep")
+        names = ("command", "inputs", "outputs", "logs", "overlays", "beside", "keep")
         return json.dumps({name: getattr(self, name) for name in names})
 
     def computed_key(self) -> str:
@@ -121,9 +123,9 @@ def archive_sha256(archive: Path) -> str:
     return digest.hexdigest()
 
 
-def revisions_of(inputs: Iterable[str]) -> tuple[str, ...]:
-    """The transformers revisions whose environment.json is among a job's inputs."""
-    pattern = re.compile(r"resources/revisions/([^/]+)/environment\.json")
+def overlays_of(inputs: Iterable[str]) -> tuple[str, ...]:
+    """The folders of packages that a job runs with, by the environment.json among its inputs, under resources/."""
+    pattern = re.compile(r"resources/((?:revisions|environments)/[^/]+)/environment\.json")
     return tuple(match[1] for name in sorted(inputs) if (match := pattern.fullmatch(name)))
 
 

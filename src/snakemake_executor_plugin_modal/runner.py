@@ -52,12 +52,12 @@ def _prepare(folder: Path, spec: dict[str, Any], work: Path) -> str | None:
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(source, target)
     _copy_tree(folder / "kept", work)
-    overlays = Path(os.environ.get("SERVING_BENCH_REVISIONS", "/opt/revisions"))
+    overlays = Path(os.environ.get("SERVING_BENCH_RESOURCES", "/opt/resources"))
     for name in spec["overlays"]:
-        link = work / "resources/revisions" / name / "site-packages"
+        link = work / "resources" / name / "site-packages"
         link.parent.mkdir(parents=True, exist_ok=True)
         link.symlink_to(overlays / name / "site-packages")
-    if os.access(WORKFLOW.parent, os.W_OK) and Path("/opt/revisions").exists():
+    if os.access(WORKFLOW.parent, os.W_OK) and Path("/opt/resources").exists():
         WORKFLOW.unlink(missing_ok=True)
         WORKFLOW.symlink_to(work)
     return None
@@ -106,7 +106,9 @@ def _keep(folder: Path, spec: dict[str, Any], work: Path) -> None:
 def _finish(folder: Path, spec: dict[str, Any], work: Path, *, code: int, problem: str | None) -> None:
     """Copy the products with their hashes, then write result.json."""
     products: dict[str, str] = {}
-    wanted = [*(spec["outputs"] if code == 0 else []), *spec["logs"]]
+    beside = [path for pattern in spec["beside"] for path in work.glob(pattern) if path.is_file()]
+    names = [path.relative_to(work).as_posix() for path in beside]
+    wanted = [*([*spec["outputs"], *names] if code == 0 else []), *spec["logs"]]
     for name in wanted:
         path = work / name
         files = [path] if path.is_file() else [one for one in sorted(path.rglob("*")) if one.is_file()]

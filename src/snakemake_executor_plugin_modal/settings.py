@@ -41,6 +41,10 @@ class ExecutorSettings(ExecutorSettingsBase):  # type: ignore[misc]  # the inter
     requirements: str = field(
         default="envs/workflow.txt", metadata={"help": "pinned packages of the jobs' image, Snakemake among them"}
     )
+    beside: str = field(
+        default="results/**/serve/*/attempts/**/*",
+        metadata={"help": "files that a job writes beside its outputs, and that come home with them"},
+    )
     keep: str = field(
         default="results/**/journal.jsonl",
         metadata={"help": "files that a job writes for its own continuation: kept when a sandbox is lost"},

@@ -20,7 +20,7 @@ __all__ = ["tiny_models"]
 
 @pytest.fixture
 def standin(tmp_path: Path, repository: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Standin]:
-    monkeypatch.setenv("SERVING_BENCH_REVISIONS", str(repository / "resources/revisions"))  # in the image's place
+    monkeypatch.setenv("SERVING_BENCH_RESOURCES", str(repository / "resources"))  # in the image's place
     running = start_standin(tmp_path / "standin", pin="torch==2.13.0")
     yield running
     os.kill(running.pid, signal.SIGTERM)
